@@ -1370,6 +1370,16 @@ cdef enum:  # class of non-persistent messages
     MQNPM_CLASS_NORMAL = 0
     MQNPM_CLASS_HIGH = 10
 
+cdef enum:  # trigger control
+    MQTC_OFF = 0
+    MQTC_ON = 1
+
+cdef enum:  # trigger types
+    MQTT_NONE = 0
+    MQTT_FIRST = 1
+    MQTT_EVERY = 2
+    MQTT_DEPTH = 3
+
 cdef enum:  # platforms
     MQPL_MVS = 1
     MQPL_OS390 = 1
@@ -1552,6 +1562,7 @@ cdef enum:                    # options of MQGET
     GMO_BROWSES = MQGMO_BROWSE_FIRST | MQGMO_BROWSE_NEXT | MQGMO_BROWSE_MSG_UNDER_CURSOR
     GMO_CURSOR = MQGMO_MSG_UNDER_CURSOR | MQGMO_BROWSE_MSG_UNDER_CURSOR  # nothing is matched
     GMO_NEEDS_VERSION_2 = 0x7F8000  # LOGICAL_ORDER to ALL_SEGMENTS_AVAILABLE
+    GMO_REMOVES_PROPERTIES = MQGMO_NO_PROPERTIES | MQGMO_PROPERTIES_COMPATIBILITY
 
 cdef enum:                    # match options
     MO_GROUP = MQMO_MATCH_GROUP_ID | MQMO_MATCH_MSG_SEQ_NUMBER | MQMO_MATCH_OFFSET  # MQMD version 2
@@ -1605,8 +1616,14 @@ cdef enum:
 
 cdef enum:
     LONG_COPY = 16384         # a body above this is copied without the GIL
+    AT_ONCE_COPY = 65536      # one above this is not copied on the thread of an event loop
+    PICKED_ROWS = 256         # waits that one call of the core gives
+    CALL_NEW = 0              # AsyncCall.state: its first step has not been made
+    CALL_DELEGATED = 1        # a coroutine carries it out
+    CALL_DONE = 2
     WAIT_SLICE_US = 1000000   # a wait looks at signals and at close() this often
     MAX_BODY = 104857600      # MQX_MAX_BODY: the largest MAXMSGL
+    KNOWN_NAMES_MAX = 256     # of MQPUT1, whose resolution a connection handle keeps
     FIRST_HINT = 256          # expected body size of a handle that has seen none
     HINT_SHIFT = 4            # shorter bodies lower the expectation by 1/16 of the difference
     BODY_SLACK = 64           # a body this much shorter than its block, and by a quarter, is copied

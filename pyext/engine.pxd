@@ -30,6 +30,7 @@ cdef extern from "format/format.h" nogil:
         uint8_t has_ext
         uint8_t md_version
         uint32_t backout_count
+        uint64_t due_us
 
     struct ps_descriptor_ext:
         char reply_to_q[48]
@@ -62,6 +63,8 @@ cdef extern from "penstock/engine.h" nogil:
     enum:
         MQE_INTERRUPTED
         MQE_CONFIRM
+        MQE_ATTENDED
+        MQE_LISTED
 
     struct mqe_manager:
         pass
@@ -168,6 +171,7 @@ cdef extern from "penstock/engine.h" nogil:
     int mqe_held_locks(mqe_manager *manager, mqe_held_lock *out, uint32_t capacity,
                        uint32_t *out_count)
     void mqe_interrupt_allow(int allowed)
+    void mqe_interrupt_at_once()
     int mqe_units(mqe_manager *manager, mqe_unit_status *out, uint32_t capacity,
                   uint32_t *out_count)
     int mqe_handles(mqe_manager *manager, mqe_handle_status *out, uint32_t capacity,
@@ -213,9 +217,11 @@ cdef extern from "penstock/engine.h" nogil:
     int mqe_fail_structure(mqe_manager *manager, uint32_t slot, uint32_t generation,
                            uint64_t *lost)
     int mqe_clear(mqe_manager *manager, uint32_t slot, uint32_t generation)
+    int mqe_cancel_delayed(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                           const uint8_t *msg_id)
 
     struct mqe_queue_status_t "mqe_queue_status":
-        uint32_t depth, uncommitted, got, open_input, open_output, open_other, waiters
+        uint32_t depth, uncommitted, got, delayed, open_input, open_output, open_other, waiters
         uint64_t put_count, get_count, last_put_us, last_get_us
 
     int mqe_queue_status(mqe_manager *manager, uint32_t slot, uint32_t generation,
@@ -258,6 +264,7 @@ cdef extern from "penstock/engine.h" nogil:
     void mqe_unit_free(mqe_unit *unit)
     int mqe_commit(mqe_unit *unit)
     int mqe_backout(mqe_unit *unit)
+    int mqe_backout_later(mqe_unit *unit, uint64_t delay_us)
     uint32_t mqe_unit_count(const mqe_unit *unit)
     uint32_t mqe_unit_room(const mqe_unit *unit)
 
@@ -288,6 +295,7 @@ cdef extern from "penstock/engine.h" nogil:
         MQE_PUT_FAIL_IF_QUIESCING
         MQE_PUT_OWN_UNIT
         MQE_PUT_FROM_RESERVE
+        MQE_PUT_STAYS
         MQE_GET_WAIT
         MQE_GET_BROWSE_FIRST
         MQE_GET_BROWSE_NEXT
@@ -300,6 +308,7 @@ cdef extern from "penstock/engine.h" nogil:
         MQE_GET_FAIL_IF_QUIESCING
         MQE_GET_ROOM_FOR_MDE
         MQE_GET_CONFIRM
+        MQE_GET_LISTED
         MQE_MATCH_MSG_ID
         MQE_MATCH_CORREL_ID
         MQE_MATCH_GROUP_ID
@@ -308,13 +317,38 @@ cdef extern from "penstock/engine.h" nogil:
         MQE_MATCH_NUMBER
         MQE_MATCH_PERSISTENT
         MQE_MATCH_UP_TO
+        MQE_MATCH_DELAYED
 
     int mqe_put(mqe_manager *manager, mqe_unit *unit, const mqe_destination *to,
                 ps_descriptor *d, const ps_descriptor_ext *ext, const void *body, uint64_t length,
                 int32_t expiry, uint32_t flags)
+    struct mqe_arrival:
+        uint32_t before, special
+    int mqe_put_attended(mqe_manager *manager, mqe_unit *unit, const mqe_destination *to,
+                         ps_descriptor *d, const ps_descriptor_ext *ext, const void *body,
+                         uint64_t length, int32_t expiry, uint32_t flags, mqe_arrival *out)
+
+    # triggers
+    uint32_t mqe_trigger_version(const mqe_manager *manager)
+    int mqe_trigger_next(mqe_manager *manager, uint32_t *slot, uint32_t *generation)
+    bint mqe_trigger_due(mqe_manager *manager, uint32_t slot, uint32_t generation)
+    void mqe_trigger_settle(mqe_manager *manager, uint32_t slot, uint32_t generation)
+    struct mqe_trigger_state_t "mqe_trigger_state":
+        uint32_t count, open_input
+        uint64_t last_us
+    int mqe_trigger_state(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                          mqe_trigger_state_t *out)
+    void mqe_trigger_note(mqe_manager *manager, uint32_t slot, uint32_t generation)
+
     int mqe_resolve_defaults(mqe_manager *manager, const mqe_destination *to, ps_descriptor *d,
                              int *warning)
     int mqe_new_id(mqe_manager *manager, uint8_t *out)
+
+    ctypedef struct mqe_channel
+    struct mqe_wait:
+        mqe_channel *channel
+        void *owner
+        uint32_t context, told
 
     struct mqe_get_t "mqe_get":
         uint32_t flags
@@ -329,6 +363,7 @@ cdef extern from "penstock/engine.h" nogil:
         uint64_t match_number
         uint64_t up_to
         uint64_t max_bytes
+        mqe_wait *wait
         ps_descriptor d
         ps_descriptor_ext ext
         uint64_t length
@@ -337,6 +372,14 @@ cdef extern from "penstock/engine.h" nogil:
         uint32_t header
 
     int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, mqe_get_t *get)
+
+    # waits without a thread
+    int mqe_channel_new(mqe_manager *manager, mqe_channel **out)
+    int mqe_channel_fd(const mqe_channel *channel)
+    uint32_t mqe_channel_picked(mqe_channel *channel, int all, mqe_wait **out, uint32_t capacity)
+    int64_t mqe_wait_due_in(const mqe_wait *wait)
+    void mqe_wait_end(mqe_wait *wait)
+    void mqe_channel_free(mqe_channel *channel)
 
     # many messages a call
     struct mqe_item:
@@ -467,3 +510,7 @@ cdef extern from "penstock/journal_scan.h" nogil:
     uint64_t mqe_journal_scan_skip(mqe_journal_scan *scan)
     void mqe_journal_scan_read_span(const mqe_journal_scan *scan, mqe_journal_scan_span *out)
     uint64_t mqe_journal_scan_first_us(const mqe_journal_scan *scan)
+
+
+cdef extern from "base/clock.h" nogil:
+    uint64_t mqx_clock_wall_us()

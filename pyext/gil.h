@@ -53,6 +53,20 @@ static inline void penstock_gil_arm(penstock_gil *gil)
     mqe_block_hook_arm(penstock_gil_hook, gil);
 }
 
+/* 1 while this thread makes calls for an event loop, which must neither wait nor flush: they end
+ * with MQE_INTERRUPTED instead. */
+static __thread int penstock_at_once;
+
+static inline void penstock_at_once_set(int yes)
+{
+    penstock_at_once = yes;
+}
+
+static inline int penstock_is_at_once(void)
+{
+    return penstock_at_once;
+}
+
 /* For calls that block or copy much in any case: released at once, without the hook. */
 static inline void penstock_gil_begin_long(penstock_gil *gil)
 {
@@ -69,7 +83,11 @@ static inline void penstock_gil_arm_call(penstock_gil *gil, int long_copy)
     } else {
         penstock_gil_arm(gil);
     }
-    mqe_interrupt_allow(1);
+    if (penstock_at_once) {
+        mqe_interrupt_at_once();
+    } else {
+        mqe_interrupt_allow(1);
+    }
 }
 
 /* The same for a call that blocks in any case. */

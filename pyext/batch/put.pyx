@@ -105,6 +105,8 @@ cdef int put_rows(
         reason = put_rows_singly(queue, unit, batch, flags)
     else:
         reason = put_local_rows(queue, unit, batch, flags)
+        if reason == MQE_ATTENDED:
+            reason = put_rows_singly(queue, unit, batch, flags)
     if is_warning(reason):
         mqx_error_clear()
         reason = 0

@@ -106,6 +106,7 @@ def batch_layout():
         ),
         "number": (<char *>&row.number - base, sizeof(row.number)),
         "lsn": (<char *>&row.lsn - base, sizeof(row.lsn)),
+        "due_us": (<char *>&row.d.due_us - base, sizeof(row.d.due_us)),
         "expiry": (<char *>&row.expiry - base, sizeof(row.expiry)),
         "length": (<char *>&row.length - base, sizeof(row.length)),
         "reason": (<char *>&row.reason - base, sizeof(row.reason)),

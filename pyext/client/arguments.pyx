@@ -5,6 +5,7 @@
 # counts. The exact types that programs use come first; other types take longer.
 
 cdef double EXPIRY_SECONDS_MAX = 99999999.9
+cdef double DELAY_SECONDS_MAX = 3155760000.0
 cdef double WAIT_SECONDS_MAX = 1e9        # a longer wait is one without an end
 
 
@@ -105,6 +106,45 @@ cdef int take_put_time_us(object value, uint64_t *out) except -1:
         wrong_value(RC_MD_ERROR, f"put_time_us {value!r} is not 0 to {last} (year 9999)")
     out[0] = <uint64_t>number
     return 0
+
+
+cdef int take_delay(object value, uint64_t *out) except -1:
+    """Seconds from now as a number into microseconds since 1970, 0 for none."""
+    cdef double seconds = take_seconds(value, RC_MD_ERROR, "delay must be seconds")
+    if not 0 <= seconds <= DELAY_SECONDS_MAX:
+        wrong_value(
+            RC_MD_ERROR, f"delay {value!r} is not 0 to {DELAY_SECONDS_MAX} seconds (100 years)"
+        )
+    out[0] = <uint64_t>(seconds * SECOND_US)
+    if out[0] != 0:
+        out[0] += mqx_clock_wall_us()
+    return 0
+
+
+cdef int take_due(object delay, object at, uint64_t *out) except -1:
+    """What `delay` or `at`, a datetime with a time zone, says; one of them is not None."""
+    cdef object since
+    if delay is not None:
+        if at is not None:
+            wrong_value(RC_MD_ERROR, "delay and at exclude each other")
+        return take_delay(delay, out)
+    since = microseconds_since_1970(at)
+    out[0] = <uint64_t>since if since > 0 else 0  # after the year 9999: 2026, from the core
+    return 0
+
+
+cdef object microseconds_since_1970(object at):
+    """Of a datetime that says its zone; negative before 1970."""
+    import datetime
+
+    if not isinstance(at, datetime.datetime):
+        wrong_type(RC_MD_ERROR, f"at must be a datetime, not {type(at).__name__}: {at!r}")
+    if at.utcoffset() is None:
+        wrong_value(
+            RC_MD_ERROR, f"at {at!r} has no time zone: use datetime.now(timezone.utc) or a ZoneInfo"
+        )
+    start = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    return (at - start) // datetime.timedelta(microseconds=1)
 
 
 cdef int take_wait(object value, int64_t *out) except -1:

@@ -10,6 +10,7 @@ cdef class Attachment:
     # what ends with it
     cdef chain_link *handles        # open QueueHandles
     cdef chain_link *units          # units of work that the core has
+    cdef object channels            # WeakSet of Channel, None: none was made
     cdef object implicit            # WeakKeyDictionary: owner -> Unit
 
     # an ended unit of work, kept for the next one of the thread that ended it

@@ -231,6 +231,9 @@ cdef class Attachment:
         """
         cdef uint64_t discarded = 0
         cdef int reason
+        if self.channels is not None:
+            for channel in list(self.channels):
+                channel.close()
         self.close_handles()
         if self.spare is not NULL:
             mqe_unit_free(self.spare)

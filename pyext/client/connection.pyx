@@ -45,6 +45,53 @@ cdef class Connection(ObjectCatalog):
             counts["oldest_us"] = oldest_us
         return counts
 
+    def trigger_version(self):
+        """Another number since the definition of a queue with TRIGGER was made or changed; 0: there
+        has been none.
+        """
+        self.check_open()
+        return mqe_trigger_version(self.manager)
+
+    def trigger_queues(self):
+        """(slot, generation) of each queue with TRIGGER."""
+        cdef uint32_t slot = 0, generation = 0
+        cdef list found = []
+        self.check_open()
+        while mqe_trigger_next(self.manager, &slot, &generation) == 0:
+            found.append((slot, generation))
+        mqx_error_clear()
+        return found
+
+    def trigger_state(self, uint32_t slot, uint32_t generation):
+        """Of a queue with TRIGGER: messages that count, handles for input, and when a trigger
+        message was last made (microseconds since 1970 UTC, 0 never).
+        """
+        cdef mqe_trigger_state_t state
+        self.check_open()
+        cdef int reason = mqe_trigger_state(self.manager, slot, generation, &state)
+        if reason:
+            fail(reason)
+        return state.count, state.open_input, state.last_us
+
+    def trigger_due(self, uint32_t slot, uint32_t generation):
+        """Whether the caller has to evaluate the conditions of the queue; then it is claimed."""
+        self.check_open()
+        return mqe_trigger_due(self.manager, slot, generation)
+
+    def trigger_settle(self, uint32_t slot, uint32_t generation):
+        """The conditions have been evaluated."""
+        self.check_open()
+        mqe_trigger_settle(self.manager, slot, generation)
+
+    def trigger_note(self, uint32_t slot, uint32_t generation):
+        """A trigger message is made for the queue now."""
+        self.check_open()
+        mqe_trigger_note(self.manager, slot, generation)
+
+    def put_trigger(self, str name not None, bytes data not None):
+        """Puts a trigger message outside syncpoint."""
+        put_trigger(self, None, name, data, 0)
+
     def manager_status(self):
         """Counts of the queue manager as a dictionary."""
         cdef mqe_manager_status status

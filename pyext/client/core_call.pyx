@@ -53,7 +53,11 @@ cdef inline void end_call(QueueHandle queue, Unit unit) noexcept:
 
 
 cdef int look_at_signals() except -1:
-    """Signal handlers run between two calls of the core, of which the second repeats the first."""
+    """Signal handlers run between two calls of the core, of which the second repeats the first. A
+    call for an event loop is left to another thread.
+    """
+    if penstock_is_at_once():
+        raise_would_block()
     try:
         PyErr_CheckSignals()
     except BaseException:

@@ -31,6 +31,8 @@ cdef object receive(
     if reason == RC_NO_MSG_AVAILABLE and default is not NO_DEFAULT:
         mqx_error_clear()
         return default
+    if reason == MQE_LISTED:
+        return LISTED
     if reason and reason != RC_TRUNCATED_MSG_ACCEPTED:
         raise_no_message(queue, reason, get, request.wait_us != 0)
     message.reason = reason
@@ -55,9 +57,12 @@ cdef inline int get_body(
     cdef penstock_gil gil
     cdef mqe_unit *core
     cdef Py_ssize_t capacity = request.limit if request.limit >= 0 else queue.hint
-    cdef PyObject *room = new_body(capacity)
+    cdef PyObject *room = NULL
     cdef int64_t deadline = -1
     cdef int reason
+    if penstock_is_at_once():
+        capacity = min(capacity, AT_ONCE_COPY)
+    room = new_body(capacity)
     if get.flags & MQE_GET_UNLOCK:  # returns no message: the outputs are those of none
         memset(&get.d, 0, sizeof(get.d))
         get.length = get.number = 0
@@ -82,8 +87,13 @@ cdef inline int get_body(
                 break
             Py_DECREF(room)
             capacity = <Py_ssize_t>get.length
+            if capacity > AT_ONCE_COPY and penstock_is_at_once():
+                raise_would_block()
             room = new_body(capacity)
             continue
+        if reason == MQE_CONFIRM and penstock_is_at_once():  # its unit of work would flush
+            Py_DECREF(room)
+            raise_would_block()
         if reason == MQE_CONFIRM:
             reason = get_confirmed(queue, unit, get, room)
             if reason == 0 or reason == RC_TRUNCATED_MSG_ACCEPTED:
@@ -138,6 +148,8 @@ cdef bint prepare_wait(
         left = request.wait_us - min(request.wait_us, WAIT_SLICE_US) + max(get.wait_us, 0)
         deadline[0] = penstock_now_us() + left
     PyErr_CheckSignals()
+    if mqe_trigger_version(queue.connection.manager) and not queue.closed:
+        input_waits(queue.connection, from_blank_padded(queue.resolved, NAME_LENGTH))
     if request.wait_us != MQWI_UNLIMITED:
         left = deadline[0] - penstock_now_us()
         if left <= 0:

@@ -146,6 +146,13 @@ cdef class Message:
         return from_microseconds(self._d.put_time_us)
 
     @property
+    def due(self):
+        """Before which time no get found it: an aware UTC datetime; None: it was not delayed. What
+        put() was told: a backout with a delay does not change it.
+        """
+        return None if self._d.due_us == 0 else from_microseconds(self._d.due_us)
+
+    @property
     def expiry(self):
         """Seconds it had left when it was got; None: it does not expire."""
         return None if self._expiry < 0 else self._expiry / 10.0

@@ -90,6 +90,8 @@ cdef inline int send(
     if queue.remote:
         return transmit(queue, unit, d, ext, data, size, expiry, flags)
     if d.report & MQRO_COA and not queue.transmission:
+        if penstock_is_at_once():  # its unit of work would flush
+            raise_would_block()
         return put_confirmed(queue, unit, d, ext, data, size, expiry, flags)
     return send_here(queue, unit, d, ext, data, size, expiry, flags)
 
@@ -111,6 +113,10 @@ cdef inline int send_here(
         )
         penstock_gil_take_call(&gil)
         end_call(queue, unit)
+        if reason == MQE_ATTENDED:
+            if penstock_is_at_once():
+                raise_would_block()
+            return put_attended(queue, unit, d, ext, data, size, expiry, flags)
         if not is_to_repeat(reason):  # else nothing was put
             return reason
 
@@ -243,3 +249,30 @@ cdef int take_report(object value, put_request *put) except -1:
     if put.d.report & RO_NEEDS_REPLY_Q and not has_reply_q(put):
         wrong_value(RC_MISSING_REPLY_TO_Q, f"report {value!r} needs reply_to_q")
     return 0
+
+
+cdef PutResult put_with_descriptor_of(
+    QueueHandle queue, Message message, bytes data, str format, object unit
+):
+    """QueueHandle.put_again()."""
+    cdef put_request put
+    cdef Unit bound = None
+    if queue.closed or not queue.options & MQE_OUTPUT:
+        queue.raise_not_open_for_output()
+    memcpy(&put.d, &message._d, sizeof(put.d))
+    put.extended = message._ext is not None
+    if put.extended:
+        memcpy(&put.ext, message.extension(), sizeof(put.ext))
+    put.expiry = message._expiry
+    put.flags = queue.put_flags | MQE_PUT_KEEP_TIME
+    put.d.put_time_us = known_time(put.d.put_time_us)
+    if format is not None:
+        take_text(format, put.d.format, MQ_FORMAT_LENGTH, "format")
+        put.d.encoding = MQENC_NATIVE
+        put.d.ccsid = MQCCSI_UTF8
+    if unit is not None or open_transactions != 0:
+        bound = bind_unit(queue.connection, None, unit)
+    try:
+        return put_bytes(queue, bound, &put, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+    finally:
+        unbind_unit(bound)

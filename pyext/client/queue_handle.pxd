@@ -49,7 +49,6 @@ cdef class QueueHandle:
     cdef int start(self, Connection connection, str name, uint32_t options) except -1
     cdef int open_by_resolution(self, str manager, str dynamic_name) except -1
     cdef int open_found(self, const mqe_found *found) except -1
-    cdef int open_route(self, object route) except -1
     cdef int open_core(self, bint local) except -1
     cdef int open_new(self, bytes definition) except -1
     cdef int enter(self, int reason) except -1

@@ -67,7 +67,8 @@ cdef class QueueHandle:
             self.connection, self.name, manager, self.options, dynamic_name
         )
         if definition is None:
-            return self.open_route(route)
+            take_route(self, route)
+            return self.open_core(route.remote is None)
         self.name = name
         self.route = route
         self.opened_type = MQQT_MODEL
@@ -113,34 +114,6 @@ cdef class QueueHandle:
         self.to.step[0].resolution_version = found.resolution_version
         self.to.step_count = 1
 
-    cdef int open_route(self, object route) except -1:
-        """Opens what a name resolved to."""
-        cdef uint32_t i = 0
-        self.route = route
-        self.to.queue, self.to.queue_generation = route.queue
-        self.to.first, self.to.first_generation = route.first or route.queue
-        if len(route.steps) > MQE_STEPS_MAX:  # no path of names is longer
-            raise error_for(RC_UNEXPECTED_ERROR, f"queue {self.name}: {len(route.steps)} steps")
-        for slot, generation, resolution in route.steps:
-            self.to.step[i].slot = slot
-            self.to.step[i].generation = generation
-            self.to.step[i].resolution_version = resolution
-            i += 1
-        self.to.step_count = i
-        self.opened_type = route.opened
-        if route.remote is not None and route.remote[0]:  # else: the definition itself
-            self.remote = True
-            self.chooses = bool(route.instances)
-            self.chooses_defaults = self.chooses and route.first is None
-            start_header(self.header, route.remote[0], route.resolved_manager)
-        take_text(route.resolved_name, self.resolved, NAME_LENGTH, "ResolvedQName")
-        take_text(
-            route.resolved_manager, self.resolved + NAME_LENGTH, NAME_LENGTH, "ResolvedQMgrName"
-        )
-        take_text(route.queue_name, self.local, NAME_LENGTH, "ResolvedQName")
-        memcpy(self.local + NAME_LENGTH, self.connection.padded_name, NAME_LENGTH)
-        return self.open_core(route.remote is None)
-
     cdef int open_core(self, bint local) except -1:
         """Opens the target; `local`: a local queue, whose SHARE and DEFSOPT count."""
         cdef penstock_gil gil
@@ -174,6 +147,8 @@ cdef class QueueHandle:
         chain_add(&self.connection.handles, &self.link, self)
         if self.closed:
             self.raise_closed()
+        if self.options & OO_INPUT and mqe_trigger_version(self.connection.manager):
+            input_opened(self.connection, from_blank_padded(self.resolved, NAME_LENGTH))
         return 0
 
     cdef int open_new(self, bytes definition) except -1:
@@ -317,6 +292,10 @@ cdef class QueueHandle:
         reason = mqe_close(queue, <uint32_t>how)
         penstock_gil_take(&gil)
         self.connection.busy -= 1
+        if reason == 0 and self.options & OO_INPUT and not self.connection.closed and (
+            mqe_trigger_version(self.connection.manager)
+        ):
+            input_closed(self.connection, self.to.queue, self.to.queue_generation)
         return reason
 
     cdef int raise_closed(self) except -1:
@@ -335,7 +314,7 @@ cdef class QueueHandle:
         expiry=None, syncpoint=None, *, json=..., reply_to_q=None, reply_to_qmgr=None,
         group_id=None, format=None, msg_type=None, report=None, feedback=None, encoding=None,
         ccsid=None, msg_seq_number=None, msg_flags=None, user_identifier=None,
-        appl_identity_data=None, put_time_us=None, unit=None,
+        appl_identity_data=None, put_time_us=None, delay=None, at=None, unit=None,
     ):
         """Puts one message and returns its PutResult.
 
@@ -343,10 +322,12 @@ cdef class QueueHandle:
         instead of it a value, put as JSON, such a text. priority: 0 to 9, more is put at 9 with
         warning 2049, None = the queue's DEFPRTY. persistent: None = the queue's DEFPSIST. msg_id,
         correl_id, group_id: at most 24 bytes, NUL-padded; without msg_id one is made. expiry:
-        seconds. put_time_us: microseconds since 1970 UTC, up to the year 9999 (2026). syncpoint:
-        None = in the unit of work of transaction() if there is one; True = in it or in the implicit
-        one of this thread or task; False = outside. unit: what qm.unit() or qm.transaction() made,
-        of whatever thread or task: in that one. Raises MQError (QueueFull, ...).
+        seconds. put_time_us: microseconds since 1970 UTC, up to the year 9999 (2026). delay:
+        seconds before which no get finds the message, counted from this call; at: the same as a
+        datetime with a time zone; 2013 when it would expire before. syncpoint: None = in the unit
+        of work of transaction() if there is one; True = in it or in the implicit one of this thread
+        or task; False = outside. unit: what qm.unit() or qm.transaction() made, of whatever thread
+        or task: in that one. Raises MQError (QueueFull, ...).
         """
         cdef put_request put
         cdef Unit bound = None
@@ -390,12 +371,22 @@ cdef class QueueHandle:
         if put_time_us is not None:
             take_put_time_us(put_time_us, &put.d.put_time_us)
             put.flags |= MQE_PUT_KEEP_TIME
+        if delay is not None or at is not None:
+            take_due_for(self, delay, at, &put.d.due_us)
         if unit is not None or syncpoint is not None or open_transactions != 0:
             bound = bind_unit(self.connection, syncpoint, unit)
         try:
             return put_body(self, bound, &put, data, json, format)
         finally:
             unbind_unit(bound)
+
+    def check_delays(self):
+        """Raises 2045 when a message that is put cannot be delayed: it leaves at once."""
+        refuse_delay_when_remote(self)
+
+    def cancel_delayed(self, msg_id):
+        """Whether a delayed message with that MsgId was on the queue; it is gone then."""
+        return cancel_by_id(self, msg_id)
 
     def put_from_reserve(self):
         """Single puts through this handle may from now on use the room that the journal keeps for
@@ -405,36 +396,19 @@ cdef class QueueHandle:
         self.put_flags |= MQE_PUT_FROM_RESERVE
 
     def put_again(
-        self, Message message not None, bytes data not None, str format not None, unit=None
+        self, Message message not None, bytes data not None, str format, unit=None
     ):
         """Puts other data with the descriptor of a message that was got: ids, context, priority,
-        persistence and what is left of its expiry are kept, the format is changed.
+        persistence and what is left of its expiry are kept, the format is changed, unless it is
+        None: then the data is that of the message.
         """
-        cdef put_request put
-        cdef Unit bound = None
-        if self.closed or not self.options & MQE_OUTPUT:
-            self.raise_not_open_for_output()
-        memcpy(&put.d, &message._d, sizeof(put.d))
-        put.extended = message._ext is not None
-        if put.extended:
-            memcpy(&put.ext, message.extension(), sizeof(put.ext))
-        put.expiry = message._expiry
-        put.flags = self.put_flags | MQE_PUT_KEEP_TIME
-        put.d.put_time_us = known_time(put.d.put_time_us)
-        take_text(format, put.d.format, MQ_FORMAT_LENGTH, "format")
-        put.d.encoding = MQENC_NATIVE
-        put.d.ccsid = MQCCSI_UTF8
-        if unit is not None or open_transactions != 0:
-            bound = bind_unit(self.connection, None, unit)
-        try:
-            return put_bytes(self, bound, &put, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
-        finally:
-            unbind_unit(bound)
+        return put_with_descriptor_of(self, message, data, format, unit)
 
     def get(
         self, wait=0, msg_id=None, correl_id=None, syncpoint=None, *, group_id=None,
         max_length=None, truncate=False, browse=None, under_cursor=False, lock=False, unlock=False,
-        msg_seq_number=None, syncpoint_if_persistent=False, default=NO_DEFAULT, unit=None,
+        msg_seq_number=None, syncpoint_if_persistent=False, delayed=False, default=NO_DEFAULT,
+        unit=None,
     ):
         """Takes the first message that matches, and returns it.
 
@@ -444,8 +418,8 @@ cdef class QueueHandle:
         put(). max_length: longer messages stay where they are, TruncatedMessage (2080) tells the
         length; with truncate they are cut and taken with warning 2079. browse: "first", "next" or
         "cursor" looks at a message without taking it; under_cursor takes the one browsed; lock
-        hides the one browsed from others, unlock ends that. A wait that a signal handler ends by an
-        exception has taken nothing.
+        hides the one browsed from others, unlock ends that; delayed browses also what is not due
+        yet. A wait that a signal handler ends by an exception has taken nothing.
         """
         cdef mqe_get_t get
         cdef Unit bound = None
@@ -458,7 +432,7 @@ cdef class QueueHandle:
         request.limit = -1
         request.wait_us = 0
         if wait is not ZERO:
-            take_wait(wait, &request.wait_us)
+            take_wait_or_list(wait, &get, &request)
         if msg_id is not None:
             take_id(msg_id, get.msg_id, RC_MSG_ID_ERROR, "msg_id")
             get.match |= MQE_MATCH_MSG_ID
@@ -486,6 +460,8 @@ cdef class QueueHandle:
             )
             if browse is not None or unlock:
                 syncpoint = False
+        if delayed is not False and delayed:
+            get.match |= match_of_delayed(browse, lock)
         if syncpoint_if_persistent is not False and syncpoint_if_persistent:
             if syncpoint is not None:
                 wrong_value(RC_OPTIONS_ERROR, "syncpoint_if_persistent goes without syncpoint")

@@ -31,11 +31,17 @@ cdef object reply_alias = _not_registered
 cdef object report_discarded = _not_registered
 cdef object dead_letter_of_report = _not_registered
 cdef object report_lost = _not_registered
+cdef object trigger_of_put = _not_registered
+cdef object trigger_made = _not_registered
+cdef object input_opened = _not_registered
+cdef object input_closed = _not_registered
+cdef object input_waits = _not_registered
 cdef object load_batch_classes = _not_registered
 cdef object load_option_rules = _not_registered
 cdef object list_put = _not_registered
 cdef object list_close = _not_registered
 cdef object convert_data = _not_registered
+cdef object remove_properties = _not_registered
 
 
 def register_errors(
@@ -83,6 +89,25 @@ def register_services(
     report_lost = lost_report
     load_batch_classes = batch_classes
     load_option_rules = option_rules
+
+
+def register_triggers(*, of_put, made, opened, closed, waits):
+    """Registers who evaluates the conditions of triggers.
+
+    Args:
+        of_put: (connection, slot, generation, messages before, priority) -> (initiation queue,
+            trigger message), None for no trigger event.
+        made: (connection, slot, generation) -> None: its trigger message has been put.
+        opened: (connection, name) -> None: a queue was opened for input.
+        closed: (connection, slot, generation) -> None: a handle for input was closed.
+        waits: (connection, name) -> None: a get waits on the queue, about once a second.
+    """
+    global trigger_of_put, trigger_made, input_opened, input_closed, input_waits
+    trigger_of_put = of_put
+    trigger_made = made
+    input_opened = opened
+    input_closed = closed
+    input_waits = waits
 
 
 def register_list_verbs(*, put, close):

@@ -12,6 +12,7 @@ cdef class Unit:
     cdef unsigned forks
     cdef int state              # UNIT_*
     cdef int busy               # calls inside the core; changed with the GIL held
+    cdef uint64_t retry_us      # of the backout that is under way: how long what it got waits
     cdef bint failed            # a message in it lacks its report, or its caller: never committed
 
     # the turn of a call of the program (client/unit.pyx)
@@ -24,6 +25,8 @@ cdef class Unit:
     cdef object owner           # the thread or task that entered it
     cdef object token           # of the context variable `innermost`
     cdef Unit outer             # the unit that was innermost before
+
+    cdef int line               # calls of penstock.asyncio that wait with it, or for it
 
     # held units only
     cdef bint held

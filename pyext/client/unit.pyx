@@ -62,6 +62,11 @@ cdef class Unit:
         """Messages put and got so far."""
         return 0 if self.unit is NULL else mqe_unit_count(self.unit)
 
+    @property
+    def is_open(self):
+        """Whether it takes calls."""
+        return self.state == UNIT_OPEN
+
     def __enter__(self):
         if self.held:
             self.begin_turn(False)
@@ -202,11 +207,19 @@ cdef class Unit:
         """
         self.end_by_program(True)
 
-    def backout(self):
-        """Backs out what was done so far. A ``transaction()`` goes on with a new unit of work until
-        its block ends; what ``unit()`` made has ended.
+    def backout(self, delay=None):
+        """Backs out what was done so far; with a delay, in seconds, no get finds the messages that
+        it had got before that has passed, through restarts, too. A ``transaction()`` goes on with a
+        new unit of work until its block ends; what ``unit()`` made has ended.
         """
-        self.end_by_program(False)
+        cdef uint64_t due = 0
+        if delay is not None:
+            take_delay(delay, &due)
+        self.retry_us = due - mqx_clock_wall_us() if due != 0 else 0
+        try:
+            self.end_by_program(False)
+        finally:
+            self.retry_us = 0
 
     cdef int end_by_program(self, bint commit) except -1:
         """commit() and backout()."""
@@ -220,6 +233,21 @@ cdef class Unit:
         if reason:
             fail(reason)
         return 0
+
+    def end_for_task(self, bint commit):
+        """commit() and backout() by a thread that works for the owner (penstock.asyncio). A commit
+        that would flush, and must not here, leaves the unit as it was.
+        """
+        cdef int reason
+        self.begin_turn(False)
+        try:
+            reason = self.complete(commit)
+            if self.held:
+                self.end_held(False)
+        finally:
+            self.turns -= 1
+        if reason:
+            fail(reason)
 
     cdef int end_held(self, bint commit) except? -1:
         """The end of a held unit that its program asks for. Returns the reason code."""
@@ -313,7 +341,12 @@ cdef class Unit:
             return mqe_usable(self.connection.manager, 0)
         self.busy += 1
         penstock_gil_arm_call(&gil, False)
-        reason = mqe_commit(self.unit) if commit and not self.failed else mqe_backout(self.unit)
+        if commit and not self.failed:
+            reason = mqe_commit(self.unit)
+        elif self.retry_us != 0:
+            reason = mqe_backout_later(self.unit, self.retry_us)
+        else:
+            reason = mqe_backout(self.unit)
         penstock_gil_take_call(&gil)
         self.busy -= 1
         if reason == 0 and self.failed:

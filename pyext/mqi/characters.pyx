@@ -6,8 +6,10 @@
 cdef bytes BLANKS = b" " * TWO_NAMES_LENGTH
 cdef const char *blanks = BLANKS
 cdef const char *FORMAT_MDE = b"MQHMDE  "
+cdef const char *FORMAT_RFH2 = b"MQHRF2  "
 cdef const char *FORMAT_XMIT = b"MQXMIT  "
 cdef const char *FORMAT_STRING = b"MQSTR   "
+cdef const char *STRUC_ID_OD = b"OD  "
 cdef const char *STRUC_ID_MD = b"MD  "
 cdef const char *STRUC_ID_MDE = b"MDE "
 cdef const char *STRUC_ID_XQH = b"XQH "

@@ -17,6 +17,36 @@ def register_conversion(convert):
     convert_data = convert
 
 
+def register_properties(remove):
+    """Registers the removal of properties of penstock.mqi: (data, encoding, CCSID, compatible) ->
+    (data, encoding, CCSID, format), or None for a message that stays as it is.
+    """
+    global remove_properties
+    remove_properties = remove
+
+
+cdef bytes stripped_data(mqe_get_t *get, bytes body, int32_t options, Py_ssize_t *length):
+    """The data without the message's properties; its descriptor and DataLength follow. The message
+    stays as it is when the removal raises an exception, as with a conversion.
+    """
+    cdef object found = None
+    cdef bytes name
+    try:
+        found = remove_properties(
+            body, get.d.encoding, get.d.ccsid, options & MQGMO_PROPERTIES_COMPATIBILITY != 0
+        )
+    except MemoryError:
+        pass
+    except BaseException as error:
+        raise_later(error)
+    if found is None:
+        return body
+    body, get.d.encoding, get.d.ccsid, name = found
+    memcpy(get.d.format, PyBytes_AS_STRING(name), MQ_FORMAT_LENGTH)
+    length[0] = PyBytes_GET_SIZE(body)
+    return body
+
+
 cdef int raise_kept(void *kept) except -1:
     """Raises the exception that was kept; runs between two instructions of the main thread."""
     cdef object error = <object>kept

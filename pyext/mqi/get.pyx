@@ -194,9 +194,10 @@ cdef tuple get_message(
     cdef QueueHandle queue = h.queue
     cdef Unit unit = None
     cdef PyObject *room = NULL
-    cdef Py_ssize_t capacity = 0, length
+    cdef Py_ssize_t capacity = 0, length, limit = request.limit
     cdef conversion asked
     cdef int reason = 0
+    cdef bint removes = h.get.options & GMO_REMOVES_PROPERTIES != 0
     cdef bytes body
     asked.wanted = h.get.options & MQGMO_CONVERT != 0
     asked.ccsid = get_long(m.raw, MD_CODED_CHAR_SET_ID)
@@ -205,8 +206,11 @@ cdef tuple get_message(
         unit = c.acquire_unit(&reason)
         if reason:
             return (b"", 0) + failed(c, reason)
-    if request.limit >= 0 and get_long(m.raw, MD_VERSION) == MQMD_VERSION_1:
+    if limit >= 0 and get_long(m.raw, MD_VERSION) == MQMD_VERSION_1:
         get.flags |= MQE_GET_ROOM_FOR_MDE
+    if removes and get.flags & MQE_GET_ACCEPT_TRUNCATED:  # what is left is truncated
+        get.flags &= ~<uint32_t>(MQE_GET_ACCEPT_TRUNCATED | MQE_GET_ROOM_FOR_MDE)
+        request.limit = -1
     try:
         reason = get_body(queue, unit, get, request, &room, &capacity)
     finally:
@@ -224,6 +228,8 @@ cdef tuple get_message(
     body = trim_body(
         room, capacity, min(max(capacity - <Py_ssize_t>get.header, 0), length)
     )
+    if removes and reason == 0 and memcmp(get.d.format, FORMAT_RFH2, MQ_FORMAT_LENGTH) == 0:
+        body = stripped_data(get, body, h.get.options, &length)
     write_md(
         m.raw, &get.d, &get.ext if get.d.has_ext else NULL, get.expiry, c.qm.padded_name
     )
@@ -232,10 +238,14 @@ cdef tuple get_message(
         and reason != RC_TRUNCATED_MSG_FAILED
     ):
         save_context(h, get)
-    body = returned_data(m.raw, get, body, request.limit, &length)
+    body = returned_data(m.raw, get, body, limit, &length)
     adjust_hint(queue, length)
+    if removes and reason == 0 and 0 <= limit < length:
+        body = body[:limit]
+        reason = RC_TRUNCATED_MSG_ACCEPTED
+        failed(c, reason)
     if asked.wanted and reason != RC_TRUNCATED_MSG_FAILED:
-        body = converted_data(c, m.raw, get, body, &asked, request.limit, &length, &reason)
+        body = converted_data(c, m.raw, get, body, &asked, limit, &length, &reason)
     write_gmo(g.raw, queue, get, PyBytes_GET_SIZE(body))
     return body, length, MQCC_WARNING if reason else MQCC_OK, reason
 

@@ -39,6 +39,10 @@ cdef class Hconn:
     cdef int async_counts[3]
     cdef tuple async_worst          # CompCode, Reason, four names; None: all were good
 
+    # of MQPUT1: the options seen last; where a blank-padded name led, with nothing open in the core
+    cdef put_plan put1
+    cdef dict put1_queues
+
     # open object handles by number
     cdef readonly dict handles
     cdef int next_number

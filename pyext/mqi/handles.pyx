@@ -26,6 +26,8 @@ cdef class Hconn:
         self.zos = qm.zos
         self.sharing = sharing
         self.handles = {}
+        self.put1.options = -1
+        self.put1_queues = {}
         self.error = ""
 
     def __eq__(self, other):

@@ -1,8 +1,14 @@
 # put.pyx - MQPUT, and the put of MQPUT1 and of each destination of a list.
 #
+# Terms
+#   known name  of MQPUT1: a local queue, or an alias of one, whose resolution the connection handle
+#               keeps. Nothing is open in the core between two calls.
+#
 # Invariants
 #   1. The MQMD changes only when the put succeeds.
 #   2. A unit of work that a put has acquired is released on every way out.
+#   3. A known name is looked up at each call, and the core compares every definition on its path:
+#      an alias, a queue or a name that changed is resolved again.
 #
 # Locks. As client/put.pyx, whose send() puts.
 #
@@ -201,3 +207,92 @@ def put_one(Hconn hconn not None, QueueHandle queue not None, md, pmo, data, int
         p = structure_of(pmo, PMO_TYPE, STRUC_ID_PMO, MQPMO_CURRENT_VERSION)
         write_pmo(p.raw, queue)
     return reason
+
+
+# ---- MQPUT1 to known names ----
+
+cdef QueueHandle resolved_put1(Hconn c, const char *name, const mqe_found *found):
+    """The destination of a local queue, or of an alias of one; None for other objects."""
+    cdef QueueHandle queue = QueueHandle.__new__(QueueHandle)
+    cdef uint32_t options = MQOO_OUTPUT | MQOO_BIND_NOT_FIXED
+    cdef queue_use use
+    queue.start(c.qm, from_blank_padded(name, NAME_LENGTH), options)
+    if found.type == MQQT_LOCAL:
+        queue.set_destination(found)
+    elif found.type == MQQT_ALIAS:
+        _, route, _ = prepare_open(c.qm, queue.name, "", options, "")
+        if route.remote is not None or route.opened != MQQT_ALIAS:
+            return None
+        take_route(queue, route)
+    else:
+        return None
+    c.qm.read_use(queue.to.queue, queue.to.queue_generation, &use)
+    queue.transmission = use.usage == MQUS_TRANSMISSION
+    queue.closed = False
+    return queue
+
+
+cdef QueueHandle put1_queue(Hconn c, const unsigned char *od):
+    """The destination of a name that is known, or can be; None for what the package resolves."""
+    cdef char name[NAME_LENGTH]
+    cdef mqe_found found
+    cdef QueueHandle queue
+    cdef const mqe_step *step
+    cdef bytes key
+    pad(name, <const char *>od + OD_OBJECT_NAME, NAME_LENGTH)
+    if mqe_find(c.qm.manager, NAME_SPACE_QUEUES, name, 0, &found) != 0:
+        mqx_error_clear()
+        return None
+    key = name[:NAME_LENGTH]
+    queue = c.put1_queues.get(key)
+    if queue is not None:
+        step = &queue.to.step[0]
+        if step.slot == found.slot and step.generation == found.generation and (
+            step.resolution_version == found.resolution_version
+        ):
+            memcpy(&queue.template, &c.qm.template, sizeof(queue.template))
+            return queue
+    queue = resolved_put1(c, name, &found)
+    if queue is not None:
+        if len(c.put1_queues) >= KNOWN_NAMES_MAX:
+            c.put1_queues.clear()
+        c.put1_queues[key] = queue
+    return queue
+
+
+def put1_known(hconn, od, md, pmo, data):
+    """MQPUT1 to a local queue or an alias of one: CompCode, Reason; None: the package has to
+    resolve the name, or to say what is wrong.
+    """
+    cdef Hconn c = connection_of(hconn)
+    cdef Structure o = structure_of(od, None, STRUC_ID_OD, MQOD_VERSION_4)
+    cdef Structure p
+    cdef QueueHandle queue
+    cdef int32_t version
+    cdef int reason
+    if c is None or o is None or o.variable is not None:
+        return None
+    version = get_long(o.raw, VERSION_AT)
+    if (
+        get_long(o.raw, OD_OBJECT_TYPE) != MQOT_Q
+        or not is_blank(<const char *>o.raw + OD_OBJECT_QMGR_NAME, NAME_LENGTH)
+        or (version >= MQOD_VERSION_2 and get_long(o.raw, OD_RECS_PRESENT) != 0)
+    ):
+        return None
+    try:
+        queue = put1_queue(c, o.raw)
+        if queue is None:
+            return None
+        reason = put_one(c, queue, md, pmo, data, PMO_NEEDS_RIGHT, True)
+    except MQError as error:
+        return refuse_call(c, False, error.reason, error.text, None)
+    if reason == RC_OBJECT_CHANGED or reason == RC_Q_DELETED or reason == RC_UNKNOWN_OBJECT_NAME:
+        c.put1_queues.clear()  # a definition on the path changed: resolved again
+        mqx_error_clear()
+        return None
+    p = structure_of(pmo, PMO_TYPE, STRUC_ID_PMO, MQPMO_CURRENT_VERSION)
+    if p is not None and get_long(p.raw, PMO_OPTIONS) & MQPMO_ASYNC_RESPONSE:
+        c.count_async(reason, queue)
+    if version >= MQOD_VERSION_3:
+        show_resolved(o, queue, False)
+    return failed(c, reason) if reason else DONE

@@ -52,7 +52,12 @@ cdef tuple checked_put(Hconn hconn, object md, object pmo, int rights, bint put1
     cdef int reason
     if p is None:
         return RC_PMO_ERROR, None, None
-    plan_put(plan, get_long(p.raw, PMO_OPTIONS), put1)
+    if put1 and hconn.put1.options == get_long(p.raw, PMO_OPTIONS):
+        plan[0] = hconn.put1
+    else:
+        plan_put(plan, get_long(p.raw, PMO_OPTIONS), put1)
+        if put1:
+            hconn.put1 = plan[0]
     reason = check_pmo(p)
     if reason == 0:
         source = context_source(hconn, with_implied(rights), plan, p, &reason)

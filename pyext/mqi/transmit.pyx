@@ -100,28 +100,44 @@ cdef int transmit(
     """
     cdef mqe_destination to
     cdef char header[XQH_MSG_DESC]
-    cdef ps_descriptor embedded
     cdef int reason
     choose_destination(queue, &to, header)
+    reason = transmit_to(queue, unit, &to, header, d, ext, data, size, expiry, flags, NULL)
+    if reason == MQE_ATTENDED:
+        reason = transmit_attended(
+            queue, unit, &to, header, d, ext, data, size, expiry, flags
+        )
+    if reason == RC_PUT_INHIBITED and queue.chooses:
+        queue.route.require_enabled(queue.connection)
+    return reason
+
+
+cdef int transmit_to(
+    QueueHandle queue, Unit unit, mqe_destination *to, const char *header, ps_descriptor *d,
+    const ps_descriptor_ext *ext, const char *data, Py_ssize_t size, int32_t expiry, uint32_t flags,
+    mqe_arrival *arrival,
+) except -1:
+    """The same to a destination that was chosen; `arrival` NULL, or to be filled."""
+    cdef ps_descriptor embedded
+    cdef int reason
     while True:
         memcpy(&embedded, d, sizeof(embedded))
         begin_call(queue, unit)
         reason = transmit_core(
-            queue, core_unit(unit), &to, header, &embedded, ext, data, size, expiry, flags
+            queue, core_unit(unit), to, header, &embedded, ext, data, size, expiry, flags, arrival
         )
         end_call(queue, unit)
         if not is_to_repeat(reason):
             break
-    memcpy(d, &embedded, sizeof(embedded))
-    if reason == RC_PUT_INHIBITED and queue.chooses:
-        queue.route.require_enabled(queue.connection)
+    if reason != MQE_ATTENDED:
+        memcpy(d, &embedded, sizeof(embedded))
     return reason
 
 
 cdef int transmit_core(
     QueueHandle queue, mqe_unit *unit, mqe_destination *to, const char *header, ps_descriptor *d,
     const ps_descriptor_ext *ext, const char *data, Py_ssize_t size, int32_t expiry,
-    uint32_t flags,
+    uint32_t flags, mqe_arrival *arrival,
 ) noexcept:
     """The calls of the core, with the destination and the start of the header that were chosen."""
     cdef mqe_manager *manager = queue.connection.manager
@@ -141,11 +157,19 @@ cdef int transmit_core(
     length = write_header(room, header, d, ext, expiry, queue.connection.padded_name)
     memcpy(room + length, data, <size_t>size)
     fill_separate(d, &outer)
-    flags = (flags & (MQE_PUT_FAIL_IF_QUIESCING | MQE_PUT_OWN_UNIT)) | MQE_PUT_KEEP_TIME
-    penstock_gil_begin_call(&gil)
-    reason = mqe_put(
-        manager, unit, to, &outer, NULL, room, <uint64_t>(length + size), MQEI_UNLIMITED, flags
+    flags = MQE_PUT_KEEP_TIME | (
+        flags & (MQE_PUT_FAIL_IF_QUIESCING | MQE_PUT_OWN_UNIT | MQE_PUT_STAYS)
     )
+    penstock_gil_begin_call(&gil)
+    if arrival is NULL:
+        reason = mqe_put(
+            manager, unit, to, &outer, NULL, room, <uint64_t>(length + size), MQEI_UNLIMITED, flags
+        )
+    else:
+        reason = mqe_put_attended(
+            manager, unit, to, &outer, NULL, room, <uint64_t>(length + size), MQEI_UNLIMITED,
+            flags, arrival,
+        )
     penstock_gil_take_call(&gil)
     PyMem_Free(room)
     return reason or warning

@@ -9,7 +9,10 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from constants cimport *
 from engine cimport *
 
+cdef class AsyncCall
+cdef class AsyncQueueHandle
 cdef class Attachment
+cdef class Channel
 cdef class Connection
 cdef class Hconn
 cdef class Hobj
@@ -17,6 +20,7 @@ cdef class Layout
 cdef class QueueHandle
 cdef class Structure
 cdef class Unit
+cdef class Waiting
 cdef class Xid
 
 include "client/attributes.pxd"
@@ -29,6 +33,7 @@ include "client/unit.pxd"
 include "client/xid.pxd"
 include "client/message.pxd"
 include "client/queue_handle.pxd"
+include "client/async_call.pxd"
 include "mqi/fields.pxd"
 include "mqi/variable_fields.pxd"
 include "mqi/structure.pxd"

@@ -69,9 +69,16 @@ cdef extern from "gil.h" nogil:
     unsigned penstock_forks
     int penstock_watch_forks()
     void penstock_allow_spins()
+    void penstock_at_once_set(int yes)
+    int penstock_is_at_once()
     int64_t penstock_now_us()
     uint64_t penstock_wall_us()
     void penstock_pause()
+
+cdef extern from "await_slots.h":
+    void penstock_await_slots(
+        object type, int (*step)(PyObject *, PyObject *, PyObject **) except -1
+    )
 
 cdef extern from "string.h" nogil:
     size_t strnlen(const char *text, size_t most)
@@ -79,7 +86,11 @@ cdef extern from "string.h" nogil:
 cdef extern from "Python.h":
     void Py_SET_SIZE(PyObject *object, Py_ssize_t size)
     PyObject *PyBytes_New "PyBytes_FromStringAndSize"(const char *data, Py_ssize_t size)
+    const Py_ssize_t PY_SSIZE_T_MAX
     void Py_DECREF(PyObject *object)
+    void take_reference "Py_INCREF" (PyObject *object)
+    const int PYGEN_RETURN
+    int PyIter_Send(object iterator, object value, PyObject **out) except -1
     int PyErr_ResourceWarning(PyObject *source, Py_ssize_t level, const char *format, ...)
     void PyErr_WriteUnraisable(object source)
     unsigned long PyThread_get_thread_ident()
@@ -88,13 +99,16 @@ cdef extern from "Python.h":
 if penstock_watch_forks() != 0:
     raise MemoryError("no memory for the handler of forks")
 penstock_allow_spins()
+penstock_await_slots(AsyncCall, call_step)
 
 include "client/arguments.pyx"
+include "client/async_call.pyx"
 include "client/attachment.pyx"
 include "client/attributes.pyx"
 include "client/chain.pyx"
 include "client/connection.pyx"
 include "client/core_call.pyx"
+include "client/delay.pyx"
 include "client/errors.pyx"
 include "client/get.pyx"
 include "client/message.pyx"
@@ -104,7 +118,9 @@ include "client/put.pyx"
 include "client/queue_handle.pyx"
 include "client/registration.pyx"
 include "client/report.pyx"
+include "client/route.pyx"
 include "client/settings.pyx"
+include "client/trigger.pyx"
 include "client/unattached.pyx"
 include "client/unit.pyx"
 include "client/unit_choice.pyx"

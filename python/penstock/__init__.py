@@ -20,6 +20,7 @@ from .admin.delete import delete
 from .admin.directory import managers
 from .client.connection import QueueManager, connect
 from .client.queue import Queue
+from .client.retry import Retry
 from .client.temporary import temporary
 from .errors import (
     AttributeNameError,
@@ -98,6 +99,7 @@ __all__ = [
     "QueueManagerStopping",
     "QueueNotEmpty",
     "ResolutionError",
+    "Retry",
     "StorageMediumFull",
     "StorageNotAvailable",
     "TruncatedMessage",

@@ -2,7 +2,7 @@
 
 import datetime
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
 from typing import (
@@ -26,6 +26,7 @@ from .batch import BatchResult, MessageBatch
 from .errors import MQError
 
 _Default = TypeVar("_Default")
+_Result = TypeVar("_Result")
 _Memory: TypeAlias = Any  # has the buffer protocol; NumPy says so from Python 3.12 on only
 
 def register_errors(
@@ -48,6 +49,14 @@ def register_services(
     lost_report: Callable[[Any, str, str, int], None],
     batch_classes: Callable[[], None],
     option_rules: Callable[[], Any],
+) -> None: ...
+def register_triggers(
+    *,
+    of_put: Callable[..., tuple[str, bytes] | None],
+    made: Callable[..., None],
+    opened: Callable[[Any, str], None],
+    closed: Callable[..., None],
+    waits: Callable[[Any, str], None],
 ) -> None: ...
 
 @disjoint_base
@@ -182,6 +191,8 @@ class Message:
     def backout_count(self) -> int: ...
     @property
     def put_time(self) -> datetime.datetime: ...
+    @property
+    def due(self) -> datetime.datetime | None: ...
     @property
     def expiry(self) -> float | None: ...
     @property
@@ -355,6 +366,8 @@ class Unit:
     def __init__(self, *args: Never, **kwargs: Never) -> None: ...
     @property
     def count(self) -> int: ...
+    @property
+    def is_open(self) -> bool: ...
     def __enter__(self) -> Unit: ...
     def __exit__(
         self,
@@ -363,7 +376,8 @@ class Unit:
         trace: TracebackType | None,
     ) -> None: ...
     def commit(self) -> None: ...
-    def backout(self) -> None: ...
+    def backout(self, delay: float | None = None) -> None: ...
+    def end_for_task(self, commit: bool) -> None: ...
     def prepare(self, xid: Xid, allow_empty: bool = False, wait: bool = True) -> None: ...
 
 @disjoint_base
@@ -428,6 +442,13 @@ class Connection(ObjectCatalog):
     def queue_status(
         self, slot: int, generation: int, name: str = "", oldest: bool = False
     ) -> dict[str, int]: ...
+    def trigger_version(self) -> int: ...
+    def trigger_queues(self) -> list[tuple[int, int]]: ...
+    def trigger_state(self, slot: int, generation: int) -> tuple[int, int, int]: ...
+    def trigger_due(self, slot: int, generation: int) -> bool: ...
+    def trigger_settle(self, slot: int, generation: int) -> None: ...
+    def trigger_note(self, slot: int, generation: int) -> None: ...
+    def put_trigger(self, name: str, data: bytes) -> None: ...
     def manager_status(self) -> dict[str, Any]: ...
     def processes(self) -> list[dict[str, Any]]: ...
     def held_locks(self) -> list[dict[str, Any]]: ...
@@ -595,7 +616,7 @@ class QueueHandle:
     def shut(self, how: int = 0) -> None: ...
     def put_from_reserve(self) -> None: ...
     def put_again(
-        self, message: Message, data: bytes, format: str, unit: Unit | None = None
+        self, message: Message, data: bytes, format: str | None, unit: Unit | None = None
     ) -> PutResult: ...
     def put(
         self,
@@ -622,8 +643,12 @@ class QueueHandle:
         user_identifier: str | bytes | None = None,
         appl_identity_data: str | bytes | None = None,
         put_time_us: int | None = None,
+        delay: float | None = None,
+        at: datetime.datetime | None = None,
         unit: Unit | None = None,
     ) -> PutResult: ...
+    def check_delays(self) -> None: ...
+    def cancel_delayed(self, msg_id: Buffer) -> bool: ...
     @overload
     def get(
         self,
@@ -641,6 +666,7 @@ class QueueHandle:
         unlock: bool = False,
         msg_seq_number: int | None = None,
         syncpoint_if_persistent: bool = False,
+        delayed: bool = False,
         unit: Unit | None = None,
     ) -> Message: ...
     @overload
@@ -660,9 +686,136 @@ class QueueHandle:
         unlock: bool = False,
         msg_seq_number: int | None = None,
         syncpoint_if_persistent: bool = False,
+        delayed: bool = False,
         default: _Default,
         unit: Unit | None = None,
     ) -> Message | _Default: ...
+
+def async_marks() -> tuple[object, object, type[BaseException]]: ...
+def set_owed_cancellations(count: int, check: Callable[[], None]) -> None: ...
+def unit_call(runner: Any, unit: Unit, commit: bool) -> AsyncCall[None]: ...
+def batch_call(
+    runner: Any,
+    function: Callable[..., Any],
+    handle: QueueHandle,
+    args: tuple[Any, ...],
+    how: dict[str, Any],
+) -> AsyncCall[Any]: ...
+
+@final
+class Channel:
+    connection: Connection
+    def __new__(cls, connection: Connection) -> Self: ...
+    def fileno(self) -> int: ...
+    def picked(self, every: bool = False) -> list[Waiting]: ...
+    def close(self) -> None: ...
+
+@final
+class Waiting:
+    channel: Channel
+    def __new__(cls, channel: Channel) -> Self: ...
+    @property
+    def told(self) -> bool: ...
+    @property
+    def due_in(self) -> float | None: ...
+    def end(self) -> None: ...
+
+@final
+class AsyncCall(Coroutine[Any, Any, _Result]):
+    target: Any
+    runner: Any
+    unit: Unit | None
+    is_get: bool
+    is_put: bool
+    is_batch: bool
+    long: bool
+    wait_us: int
+    default: Any
+    def __init__(self, *args: Never, **kwargs: Never) -> None: ...
+    @property
+    def has_default(self) -> bool: ...
+    def attempt(self, wait: Waiting | int = 0, unit: Unit | None = None) -> Any: ...
+    def attempt_at_once(self, wait: Waiting | int = 0) -> Any: ...
+    def enter_line(self) -> None: ...
+    def leave_line(self) -> None: ...
+    def __await__(self) -> Generator[Any, None, _Result]: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> Any: ...
+    def send(self, value: Any) -> Any: ...
+    def throw(self, kind: Any, value: Any = None, trace: TracebackType | None = None) -> Any: ...
+    def close(self) -> None: ...
+
+@disjoint_base
+class AsyncQueueHandle:
+    handle: QueueHandle
+    runner: Any
+    def __new__(cls, handle: QueueHandle, runner: Any) -> Self: ...
+    def put(
+        self,
+        data: Buffer | str = ...,
+        priority: int | None = None,
+        persistent: bool | int | None = None,
+        msg_id: Buffer | None = None,
+        correl_id: Buffer | None = None,
+        expiry: float | None = None,
+        syncpoint: bool | None = None,
+        *,
+        json: Any = ...,
+        reply_to_q: str | None = None,
+        reply_to_qmgr: str | None = None,
+        group_id: Buffer | None = None,
+        format: str | bytes | None = None,
+        msg_type: int | None = None,
+        report: int | None = None,
+        feedback: int | None = None,
+        encoding: int | None = None,
+        ccsid: int | None = None,
+        msg_seq_number: int | None = None,
+        msg_flags: int | None = None,
+        user_identifier: str | bytes | None = None,
+        appl_identity_data: str | bytes | None = None,
+        put_time_us: int | None = None,
+        unit: Any = None,
+    ) -> AsyncCall[PutResult]: ...
+    @overload
+    def get(
+        self,
+        wait: float | None = 0,
+        msg_id: Buffer | None = None,
+        correl_id: Buffer | None = None,
+        syncpoint: bool | None = None,
+        *,
+        group_id: Buffer | None = None,
+        max_length: int | None = None,
+        truncate: bool = False,
+        browse: Literal["first", "next", "cursor"] | None = None,
+        under_cursor: bool = False,
+        lock: bool = False,
+        unlock: bool = False,
+        msg_seq_number: int | None = None,
+        syncpoint_if_persistent: bool = False,
+        unit: Any = None,
+    ) -> AsyncCall[Message]: ...
+    @overload
+    def get(
+        self,
+        wait: float | None = 0,
+        msg_id: Buffer | None = None,
+        correl_id: Buffer | None = None,
+        syncpoint: bool | None = None,
+        *,
+        group_id: Buffer | None = None,
+        max_length: int | None = None,
+        truncate: bool = False,
+        browse: Literal["first", "next", "cursor"] | None = None,
+        under_cursor: bool = False,
+        lock: bool = False,
+        unlock: bool = False,
+        msg_seq_number: int | None = None,
+        syncpoint_if_persistent: bool = False,
+        default: _Default,
+        unit: Any = None,
+    ) -> AsyncCall[Message | _Default]: ...
 
 @final
 class Hconn:
@@ -705,10 +858,14 @@ class Hobj:
 
 def register_structures(md: type, pmo: type, gmo: type) -> None: ...
 def register_conversion(convert: Callable[..., tuple[bytes | None, int, str]]) -> None: ...
+def register_properties(
+    remove: Callable[[bytes, int, int, bool], tuple[bytes, int, int, bytes] | None],
+) -> None: ...
 def has_identity(structure: Structure, struc_id: bytes, newest: int) -> bool: ...
 def open_local(hconn: Hconn, od: Structure, options: int) -> Hobj | None: ...
 def opened(hconn: Hconn, queue: QueueHandle, od: Structure, options: int) -> Hobj: ...
 def show_resolved(od: Structure, queue: QueueHandle, local: bool) -> None: ...
+def put1_known(hconn: Any, od: Any, md: Any, pmo: Any, data: Any) -> tuple[int, int] | None: ...
 def put_one(
     hconn: Hconn,
     queue: QueueHandle,

@@ -45,6 +45,36 @@ def _lost_report(*arguments: Any) -> None:
     log_lost(*arguments)
 
 
+def _trigger_of_put(*arguments: Any) -> tuple[str, bytes] | None:
+    from .client.triggers import on_put
+
+    return on_put(*arguments)
+
+
+def _trigger_made(*arguments: Any) -> None:
+    from .client.triggers import made
+
+    made(*arguments)
+
+
+def _input_opened(qm: Any, name: str) -> None:
+    from .client.triggers import on_open
+
+    on_open(qm, name)
+
+
+def _input_closed(*arguments: Any) -> None:
+    from .client.triggers import on_close
+
+    on_close(*arguments)
+
+
+def _input_waits(qm: Any, name: str) -> None:
+    from .client.triggers import on_wait
+
+    on_wait(qm, name)
+
+
 def _batch_classes() -> None:
     from . import batch  # noqa: F401  it calls _engine.register_batch_classes()
 
@@ -73,4 +103,11 @@ _engine.register_services(
     lost_report=_lost_report,
     batch_classes=_batch_classes,
     option_rules=_option_rules,
+)
+_engine.register_triggers(
+    of_put=_trigger_of_put,
+    made=_trigger_made,
+    opened=_input_opened,
+    closed=_input_closed,
+    waits=_input_waits,
 )

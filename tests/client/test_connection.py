@@ -39,6 +39,21 @@ def test_npmclass_high_keeps_messages_over_an_orderly_end(home: Path) -> None:
         assert (m := q.get()).data == b"kept" and not m.persistent
 
 
+def test_after_traffic_an_orderly_end_leaves_at_most_one_spare_segment(home: Path) -> None:
+    penstock.create("QM1", home, segment_size=1 << 20, journal_limit=64 << 20)
+    bodies = [b"%08d" % number * 128 for number in range(100)]
+    with penstock.connect("QM1", home) as qm, qm.queue("Q") as q:
+        q.put_batch(bodies, persistent=True)
+        for _ in range(300):
+            q.put_batch(bodies, persistent=True)
+            assert len(q.get_batch(100)) == 100
+        journal = Path(qm.path) / "journal"
+        assert len(list(journal.glob("spare-*"))) > 1
+    assert len(list(journal.glob("spare-*"))) <= 1
+    with penstock.connect("QM1", home) as qm, qm.open("Q") as q:
+        assert [m.data for m in q.browse()] == bodies
+
+
 def test_a_killed_process_loses_only_what_was_not_committed(home: Path, run_python: Run) -> None:
     ended = run_python(
         """

@@ -111,7 +111,7 @@ def in_lines(folder: Path) -> Iterator[tuple[str, Change]]:
     data = newest_checkpoint(folder).read_bytes()
     size = L.size_of("psc_message")
     for at, kind, count, length in blocks(data):
-        if kind != L.BLOCK_MESSAGES:
+        if kind not in (L.BLOCK_MESSAGES, L.BLOCK_UNIT_PUTS):
             continue
         found = messages_of(data[at + 32 : at + 32 + length], count).tobytes()
         lines = [found[start : start + size] for start in range(0, len(found), size)]
@@ -129,7 +129,7 @@ def in_columns(folder: Path) -> Iterator[tuple[str, Change]]:
     """Each base and width of the columns, with several values."""
     data = newest_checkpoint(folder).read_bytes()
     for at, kind, _, _ in blocks(data):
-        if kind != L.BLOCK_MESSAGES:
+        if kind not in (L.BLOCK_MESSAGES, L.BLOCK_UNIT_PUTS):
             continue
         for column in range(17):
             base, width = at + 32 + 8 * column, at + 32 + 8 * 17 + column

@@ -120,7 +120,7 @@ def test_any_flipped_bit_of_a_batch_of_short_records_is_found() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda s: w.short(w.PUT, s, len(s), 1, struct.pack("<Ii", 1 << 10, 0)), "unknown fields"),
+        (lambda s: w.short(w.PUT, s, len(s), 1, struct.pack("<Ii", 1 << 11, 0)), "unknown fields"),
         (lambda s: w.short(w.PUT, s, len(s), 1, struct.pack("<Ii", 1 << 6, 5) + bytes(8)), "times"),
         (lambda s: w.short(w.PUT, s, len(s), 1, struct.pack("<Ii", 1 << 9, 0)), "exceed"),
         (lambda s: w.short(w.PUT, s, len(s), 1), "24 bytes"),

@@ -507,7 +507,7 @@ class Store:
             if items
         ]
         for sequence, (kind, items) in enumerate(blocks):
-            payload = columns(items) if kind == 2 else b"".join(items)
+            payload = columns(items) if kind in (2, 8) else b"".join(items)
             data += self.block(begin, kind, len(items), sequence, payload)
         totals = (len(blocks), len(objects), len(messages), len(image), end, len(needed))
         totals += (len(lines), len(operations), len(puts))

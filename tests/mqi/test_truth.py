@@ -5,6 +5,7 @@ without effect as in MQ; what the table says of a call is what the call does.
 from __future__ import annotations
 
 import ast
+import pydoc
 import re
 import sys
 from collections import Counter
@@ -123,6 +124,19 @@ def test_each_gap_is_in_the_roadmap() -> None:
     for row in ROWS:
         if row.column == "gap":
             assert row.says["roadmap"] in roadmap, row
+
+
+def test_help_lists_what_is_refused_with_its_reason_code() -> None:
+    told = pydoc.plain(pydoc.render_doc(mqi))
+    blocks = re.findall(r"^ {4}(\d{4})  (.*?)(?=^ {4}\d{4}  |\n\s*\n)", told, re.M | re.S)
+    refused = [row for row in ROWS if row.column == "refused"]
+    assert refused
+    for row in refused:
+        code = str(row.says["refused"])
+        name = row.name if row.name.startswith("MQ") else f"{row.of}.{row.name}"
+        # a line may have a second code behind a semicolon
+        found = [head for head, text in blocks if re.search(rf"\b{re.escape(name)}\b", text)]
+        assert code in found or re.search(rf"\b{code} {re.escape(name)}\b", told), (code, name)
 
 
 # ---- the calls ----
@@ -248,3 +262,17 @@ def test_what_is_refused_is_refused_with_its_reason_code(mq: Any, row: Row) -> N
 @pytest.mark.parametrize("row", rows_of("accepted", "gap"))
 def test_what_is_accepted_is_accepted(mq: Any, row: Row) -> None:
     assert CALLS.get(row.of, call_field)(mq, row) == (0, 0)
+
+
+# ---- what has no test of its own elsewhere ----
+
+
+def test_segmentation_allowed_is_no_request_and_a_message_too_long_is_2030(mq: Any) -> None:
+    mq.qm.alter("QLOCAL", "Q", maxmsgl=10)
+    q = mq.open("Q")
+    allowed = {"Version": 2, "MsgFlags": mqi.MQMF_SEGMENTATION_ALLOWED}
+    mq.put(q, b"ten bytes.", **allowed)
+    assert mq.put_code(q, b"eleven byte", **allowed) == 2030
+    data, md = mq.get(q)
+    assert (data, md.MsgFlags) == (b"ten bytes.", mqi.MQMF_SEGMENTATION_ALLOWED)
+    mq.qm.alter("QLOCAL", "Q", maxmsgl=4194304)

@@ -137,6 +137,14 @@ def test_every_word_of_every_attribute_is_understood_in_any_case(
             assert reply.ok, (row, word, reply)
 
 
+def reported(texts: Iterator[str], every: int = 50_000) -> Iterator[str]:
+    """The texts; prints now and then how many there were."""
+    for number, text in enumerate(texts):
+        if number and number % every == 0:
+            print(f"{number} inputs", flush=True)
+        yield text
+
+
 def main() -> None:
     """Checks as many inputs as the first argument says, with the seed of the second."""
     count, seed = int(sys.argv[1]), int(sys.argv[2])
@@ -144,7 +152,7 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         penstock.connect("QM1", folder, create=True) as manager,
     ):
-        right = walk(Interpreter(manager, check_only=True), inputs(count, seed))
+        right = walk(Interpreter(manager, check_only=True), reported(inputs(count, seed)))
     print(f"{count} inputs with seed {seed}: {right} commands were right, no other was unanswered")
 
 

@@ -48,7 +48,6 @@ def test_no_default_asks_for_what_this_release_lacks(kind: ObjectType, row: Attr
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("TRIGGER", "TRIGGER is kept only: this release has no triggers"),
         ("STREAMQ(COPY)", "STREAMQ(COPY) is kept only: this release has no stream queues"),
         ("QDPHIEV(ENABLED)", "QDPHIEV(ENABLED) is kept only: this release has no queue depth ev"),
         ("QDPLOEV(ENABLED)", "QDPLOEV(ENABLED) is kept only: this release has no queue depth ev"),
@@ -86,9 +85,9 @@ def test_values_that_ask_for_nothing_give_no_warning(mqsc: Interpreter) -> None:
 
 
 def test_what_like_copies_is_warned_of_too(mqsc: Interpreter) -> None:
-    done(mqsc, "DEFINE QLOCAL(A) TRIGGER STREAMQ(S)")
+    done(mqsc, "DEFINE QLOCAL(A) SCOPE(CELL) STREAMQ(S)")
     copied = notes(mqsc.execute("DEFINE QLOCAL(B) LIKE(A) STREAMQ(' ')"))
-    assert copied == ["TRIGGER is kept only: this release has no triggers"]
+    assert copied == ["SCOPE(CELL) is kept only: this release has no cell directories"]
 
 
 @pytest.mark.parametrize(
@@ -157,6 +156,14 @@ def test_a_command_whose_effect_would_be_missed_still_fails(mqsc: Interpreter) -
         "MOVE QLOCAL(A)",
         "STOP QMGR",
         "DISPLAY CHSTATUS(*)",
+        "SET POLICY(Q) SIGNALG(SHA256)",
+        "DISPLAY POLICY(*)",
+        "DISPLAY ENTAUTH PRINCIPAL('me') OBJTYPE(QMGR)",
+        "DISPLAY TCLUSTER(*)",
+        "DISPLAY APSTATUS(*)",
+        "CLEAR TOPICSTR('a/b') CLRTYPE(RETAINED)",
+        "DEFINE PSID(00) BUFFPOOL(0)",
+        "ALTER SMDS(*) CFSTRUCT(C)",
     ):
         assert refused(mqsc, text).code == "AMQ8426", text
 

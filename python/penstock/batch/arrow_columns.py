@@ -29,7 +29,8 @@ def _arrow_column(name: str, form: str, offset: int) -> Column:
     return name, _ARROW[form], _FIXED, offset, size
 
 
-_NOT_ARROW = ("expiry_us", "has_ext", "length", "reason")  # in expiry or body; or of a put only
+# in expiry or body; or of a put only
+_NOT_ARROW = ("due_us", "expiry_us", "has_ext", "length", "reason")
 ARROW_COLUMNS: dict[str, Column] = {
     column[0]: column
     for column in (_arrow_column(*field) for field in FIELDS if field[0] not in _NOT_ARROW)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from .refusals import refuse_message, wrong_length, wrong_type, wrong_value
 from .row_layout import Rows
 
 _MOST = 999999999
+_LONGEST_DELAY = 3_155_760_000
 _LAST_PUT_TIME_US = 253_402_300_799_999_999
 _REPORT_REJECT = mq.MQRO_REJECT_UNSUP_MASK
 _REPORT_NEEDS_REPLY = (
@@ -182,6 +185,46 @@ def _set_expiry(rows: Rows, value: Any) -> None:
     rows["expiry"] = np.where(unlimited, -1, np.ceil(np.nan_to_num(seconds) * 10 - 1e-6))
 
 
+def _column_of(name: str, value: Any, count: int) -> list[Any]:
+    """One value a message, of a single value or a sequence."""
+    if not _is_column(value):
+        return [value] * count
+    _check_length(name, value, count)
+    return list(value)
+
+
+def _set_delay(rows: Rows, value: Any) -> None:
+    """Seconds from now; None and 0: none."""
+    now = time.time_ns() // 1000
+    column = _column_of("delay", value, len(rows))
+    for index, seconds in enumerate(column):
+        number = isinstance(seconds, (int, float, np.number)) and not isinstance(seconds, bool)
+        if seconds is not None and not number:
+            text = f"delay of message {index} must be seconds, not {seconds!r:.40}"
+            wrong_type(text, ReasonCode.MD_ERROR)
+        if seconds is not None and not 0 <= seconds <= _LONGEST_DELAY:
+            text = f"delay {seconds!r} of message {index} is not 0 to {_LONGEST_DELAY} seconds"
+            refuse_message(index, ReasonCode.MD_ERROR, text)
+    rows["due_us"] = [now + int(seconds * 1e6) if seconds else 0 for seconds in column]
+
+
+def _set_at(rows: Rows, value: Any) -> None:
+    """Datetimes with a time zone; None: none."""
+    column = _column_of("at", value, len(rows))
+    for index, moment in enumerate(column):
+        if moment is not None and not isinstance(moment, datetime):
+            text = f"at of message {index} must be a datetime, not {moment!r:.60}"
+            wrong_type(text, ReasonCode.MD_ERROR)
+        if moment is not None and moment.utcoffset() is None:
+            text = f"at {moment!r} of message {index} has no time zone"
+            refuse_message(index, ReasonCode.MD_ERROR, text)
+    start = datetime(1970, 1, 1, tzinfo=timezone.utc)
+    rows["due_us"] = [
+        0 if moment is None else max((moment - start) // timedelta(microseconds=1), 0)
+        for moment in column
+    ]
+
+
 _INTEGERS: dict[str, int] = {
     "msg_type": ReasonCode.MSG_TYPE_ERROR,
     "report": ReasonCode.REPORT_OPTIONS_ERROR,
@@ -244,6 +287,8 @@ def check_fields(rows: Rows, given: Mapping[str, Any]) -> None:
 def fill_fields(rows: Rows, columns: Mapping[str, Any]) -> dict[str, Any]:
     """Sets the given columns; returns them."""
     given = {name: value for name, value in columns.items() if value is not None}
+    if "delay" in given and "at" in given:
+        raise InvalidValue(ReasonCode.MD_ERROR, "delay and at exclude each other")
     if any(name in _IN_EXTENSION for name in given):
         rows["has_ext"] = 1
     for name, value in given.items():
@@ -255,6 +300,10 @@ def fill_fields(rows: Rows, columns: Mapping[str, Any]) -> dict[str, Any]:
             _set_expiry(rows, value)
         elif name == "put_time_us":
             _set_put_time(rows, value)
+        elif name == "delay":
+            _set_delay(rows, value)
+        elif name == "at":
+            _set_at(rows, value)
         elif name in _INTEGERS:
             rows[name] = _integers(name, value, len(rows), _INTEGERS[name])
         else:

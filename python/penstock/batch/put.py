@@ -39,6 +39,8 @@ def put_batch(
     """Queue.put_batch(); ``columns`` are its fields by name, None = not given."""
     bodies = bodies_of(source)
     rows = _rows_for(queue, source, len(bodies.offsets) - 1)
+    if columns.get("delay") is not None or columns.get("at") is not None:
+        queue.check_delays()
     given = fill_fields(rows, columns)
     if given:
         check_fields(rows, given)

@@ -28,6 +28,7 @@ FIELDS: tuple[tuple[str, str, int], ...] = (  # name, format, offset
     ("has_ext", "u1", 178),
     ("md_version", "u1", 179),
     ("backout_count", "<u4", 180),
+    ("due_us", "<u8", 184),
     ("reply_to_q", "S48", 192),
     ("reply_to_qmgr", "S48", 240),
     ("appl_identity_data", "S32", 288),
@@ -53,5 +54,6 @@ DTYPE: np.dtype[np.void] = np.dtype(
 )
 """The row of a message: struct mqe_item. Identifiers are NUL-padded, other characters blank-padded;
 ``put_time`` is UTC; ``expiry`` tenths of a second left, -1 unlimited; ``expiry_us`` the time of
-expiry in microseconds since 1970, 0 = none; ``number`` the message number; ``lsn`` the position of
+expiry in microseconds since 1970, 0 = none; ``due_us`` the same of the time before which no get
+finds it; ``number`` the message number; ``lsn`` the position of
 the message in the journal, 0 = not in it; ``reason`` 0 or 2049 (of a put)."""

@@ -28,6 +28,7 @@ COMMANDS = {
     "load": "Put the messages of a file.",
     "status": "Show queues, processes, units of work and the journal.",
     "resolve": "Show prepared units of work, or resolve them manually.",
+    "trigger-monitor": "Start the programs that trigger messages name.",
     "journal": "List the records of the journal.",
     "archive": "List or prune the archive of linear logging.",
     "backup": "Copy a queue manager while it works.",
@@ -48,7 +49,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"penstock.cli.{cmd_name}")
+        module = importlib.import_module(f"penstock.cli.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         return command
 

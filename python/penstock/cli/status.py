@@ -176,6 +176,7 @@ def render(found: dict[str, Any]) -> Group:
             f"{q['maxdepth']:,}",
             f"{q['uncommitted']:,}",
             f"{q['got']:,}",
+            f"{q['delayed']:,}",
             f"{q['open_input']}/{q['open_output']}/{q['open_other']}",
             str(q["waiters"]),
             f"{q['put_count']:,}",
@@ -203,7 +204,7 @@ def render(found: dict[str, Any]) -> Group:
             f"checkpoint {m['checkpoint_damaged']:016x}.psc is damaged: the restart used the one "
             "before and more of the journal; the next checkpoint replaces it"
         )
-    heads = "queue|depth|max|uncommitted|got|in/out/other|waiting|puts|gets|oldest"
+    heads = "queue|depth|max|uncommitted|got|delayed|in/out/other|waiting|puts|gets|oldest"
     parts.append(_table("queues", heads, queues))
     parts.append(_table("processes", "pid|program|role|attached for", processes))
     if units:

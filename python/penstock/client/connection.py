@@ -28,13 +28,14 @@ from .transfers import Transfers
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from typing_extensions import Buffer
 
     from .._engine import Message, PutResult, Unit
     from .backup import BackupReport
+    from .notifier import Notifier
 
 _OF_ENGINE = frozenset(("backout", "closed", "commit", "name", "transaction", "unit"))
 
@@ -247,6 +248,18 @@ class QueueManager(Definitions, PreparedUnits, Reports, Transfers):
         except ObjectAlreadyExists:
             pass  # another process was faster
         return self.open(name)
+
+    def notifier(self, queues: Iterable[Queue]) -> Notifier:
+        """A descriptor that becomes readable when a message comes to one of these open queues, for
+        event loops of any kind; see :class:`penstock.client.notifier.Notifier`.
+
+        Raises:
+            InvalidType: 2046: what is no open queue.
+            WrongEnvironment: 2012: region_dir has too long a path.
+        """
+        from .notifier import Notifier
+
+        return Notifier(self, queues)
 
     def _warn_of_ignored(self, queue: Queue, attributes: dict[str, Any]) -> None:
         """Warns of attributes that an open queue does not have; closes it when one is none."""

@@ -69,6 +69,7 @@ def define(
     _check_against_others(manager, kind, name, new)
     for _ in range(_ATTEMPTS):
         if _define_once(manager, kind, name, new, given, replace):
+            _note_change(manager, kind, name)
             return
     raise _overtaken(kind, name)
 
@@ -198,8 +199,17 @@ def alter(
         if _store(manager, kind, name, (slot, generation), version, old, new, instance):
             if kind.name == "QMGR" and int(new[_MAX_LENGTH]) > int(old[_MAX_LENGTH]):
                 _follow_limit(manager, old, new)
+            _note_change(manager, kind, name)
             return
     raise _overtaken(kind, name)
+
+
+def _note_change(manager: Attachment, kind: ObjectType, name: str) -> None:
+    """Conditions of triggers may be met by a changed definition."""
+    if kind.name in ("QLOCAL", "PROCESS") and manager.trigger_version():
+        from .triggers import on_change
+
+        on_change(manager, kind.name, name)
 
 
 def _follow_limit(

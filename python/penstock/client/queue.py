@@ -11,6 +11,7 @@ from .interface import interface
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from datetime import datetime
     from types import TracebackType
     from typing import Any, ClassVar
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     from .._engine import Unit
     from ..batch import BatchResult, MessageBatch
+    from .consume import Consumer
+    from .retry import Retry
     from .status import QueueStatus
 
 _OF_ENGINE = frozenset(("closed", "connection", "get", "name", "put"))
@@ -25,7 +28,7 @@ _BROWSE, _PURGE = MQOO_BROWSE, MQCO_DELETE_PURGE
 _FIELDS = (  # of put_batch()
     "priority", "persistent", "msg_id", "correl_id", "expiry", "reply_to_q", "reply_to_qmgr",
     "group_id", "format", "msg_type", "report", "feedback", "encoding", "ccsid", "msg_seq_number",
-    "msg_flags", "user_identifier", "appl_identity_data", "put_time_us",
+    "msg_flags", "user_identifier", "appl_identity_data", "put_time_us", "delay", "at",
 )  # fmt: skip
 
 
@@ -100,17 +103,19 @@ class Queue(QueueHandle):
         correl_id: bytes | None = None,
         group_id: bytes | None = None,
         wait: float | None = 0,
+        delayed: bool = False,
     ) -> Iterator[Message]:
         """Iterates over the matching messages without taking them, in the order of get().
 
         Each iterator has its own cursor. Messages that arrive behind the cursor are included. The
-        iteration ends when no message came within ``wait`` seconds (None = no limit).
+        iteration ends when no message came within ``wait`` seconds (None = no limit). ``delayed``:
+        messages that are not due yet are shown, too, at their positions; ``message.due`` says when.
 
         Raises:
             ClosedHandle: 2019: the queue is closed.
         """
         self.check_open()
-        return self._browse(msg_id, correl_id, group_id, wait)
+        return self._browse(msg_id, correl_id, group_id, wait, delayed)
 
     def _browse(
         self,
@@ -118,14 +123,33 @@ class Queue(QueueHandle):
         correl_id: bytes | None,
         group_id: bytes | None,
         wait: float | None,
+        delayed: bool,
     ) -> Iterator[Message]:
         with Queue(self.connection, self.name, _BROWSE) as cursor:
             while True:
                 try:
-                    message = cursor.get(wait, msg_id, correl_id, group_id=group_id, browse="next")
+                    message = cursor.get(
+                        wait, msg_id, correl_id, group_id=group_id, browse="next", delayed=delayed
+                    )
                 except NoMessageAvailable:
                     return
                 yield message
+
+    def cancel(self, msg_id: Buffer) -> bool:
+        """Takes the message with that MsgId off the queue before anybody has got it, delayed or
+        not, and says whether it was there.
+
+        True: nobody gets it any more. False: somebody has got it, or has it in a unit of work; or
+        it never was on the queue. Outside units of work, durable on return.
+
+        Raises:
+            MQError: 2037: the queue is not open for input; as of get().
+        """
+        return (
+            self.cancel_delayed(msg_id)
+            or self.get(0, msg_id, syncpoint=False, default=None) is not None
+            or self.cancel_delayed(msg_id)  # backed out with a delay in between
+        )
 
     def request(
         self,
@@ -161,6 +185,44 @@ class Queue(QueueHandle):
         body = {"data": data, "json": json}
         given = {name: value for name, value in body.items() if value is not ...}
         return request(self, timeout, reply_to, given, fields)
+
+    def consume(
+        self,
+        *,
+        wait: float | None = None,
+        limit: int | None = None,
+        retry: Retry | None = None,
+        threads: int = 1,
+    ) -> Consumer:
+        """Takes messages one after the other, each in a unit of work: as an iterator, where asking
+        for the next one commits the last one, and as a decorator for a handler.
+
+        ::
+
+            for message in queue.consume(wait=5):
+                ...                         # an exception backs the message out, to be retried
+
+            @queue.consume(threads=4, retry=penstock.Retry(1, factor=2, most=5))
+            def work(message): ...
+            work.run()                      # until SIGTERM; what the handler puts is in the unit
+
+        A message that has failed waits as ``retry`` says, in no unit of work and no thread, through
+        restarts, too; others are got before it. One that has failed too often goes to BOQNAME, or
+        to the dead-letter queue with reason 2362.
+
+        Args:
+            wait: end when no message came within so many seconds; None = no limit.
+            limit: end after so many messages; None = no limit.
+            retry: None: waits of 1, 2, 4, ... to 300 s, and BOTHRESH of the queue.
+            threads: of ``run()``; each has its own handle and unit of work.
+
+        Raises:
+            InvalidType, InvalidValue: 2046: an argument that is none; 2090: such a wait. MQError:
+                as of get().
+        """
+        from .consume import Consumer
+
+        return Consumer(self, wait, limit, retry, threads)
 
     def serve(
         self,
@@ -211,6 +273,8 @@ class Queue(QueueHandle):
         user_identifier: str | Sequence[str] | Any = None,
         appl_identity_data: str | Sequence[str] | Any = None,
         put_time_us: int | Sequence[int] | Any = None,
+        delay: float | Sequence[float | None] | Any = None,
+        at: datetime | Sequence[datetime | None] | None = None,
         unit: Unit | None = None,
     ) -> BatchResult:
         """Puts many messages, in their order, as put() would put each of them.
@@ -235,12 +299,14 @@ class Queue(QueueHandle):
             format, msg_type, report, feedback, encoding, ccsid, msg_seq_number, msg_flags,
             user_identifier, appl_identity_data, put_time_us,
         )  # fmt: skip
-        result = batch_put_quick(self, source, syncpoint, fields, unit)
-        if result is not None:
-            return result
+        if delay is None and at is None:
+            result = batch_put_quick(self, source, syncpoint, fields, unit)
+            if result is not None:
+                return result
         from ..batch.put import put_batch
 
-        return put_batch(self, source, syncpoint, dict(zip(_FIELDS, fields, strict=True)), unit)
+        given = dict(zip(_FIELDS, (*fields, delay, at), strict=True))
+        return put_batch(self, source, syncpoint, given, unit)
 
     def get_batch(
         self,

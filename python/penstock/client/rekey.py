@@ -108,10 +108,8 @@ def rekey_checkpoint(data: bytes, view: View, qm_id: bytes) -> bytes:
         length, kind = int(block.length), int(block.type)
         start = at + L.BLOCK_HEADER
         payload = data[start : start + length]
-        if kind == L.BLOCK_MESSAGES:
+        if kind in (L.BLOCK_MESSAGES, L.BLOCK_UNIT_PUTS):
             payload = _retagged_columns(payload, int(block.count), view, qm_id)
-        elif kind == L.BLOCK_UNIT_PUTS:
-            payload = _retagged_lines(payload, view, qm_id)
         header = bytearray(data[at:start])
         struct.pack_into("<Q", header, _BLOCK_LENGTH_AT, len(payload))
         header[4:8] = _crc(header[8:] + payload, seed)
@@ -128,19 +126,8 @@ def _tags_of(view: View, number: int, lsn: int, qm_id: bytes) -> list[int]:
     return [tag(identifier, qm_id) if any(identifier) else 0 for identifier in identifiers]
 
 
-def _retagged_lines(payload: bytes, view: View, qm_id: bytes) -> bytes:
-    """Lines of ``struct psc_message``."""
-    changed = bytearray(payload)
-    places = {name: at for name, _, at in L.fields("psc_message")}
-    for at in range(0, len(payload), L.size_of("psc_message")):
-        number, lsn = struct.unpack_from("<QQ", payload, at)
-        for name, value in zip(_TAGS, _tags_of(view, number, lsn, qm_id), strict=True):
-            struct.pack_into("<Q", changed, at + places[f"tag_{name}"], value)
-    return bytes(changed)
-
-
 def _retagged_columns(payload: bytes, count: int, view: View, qm_id: bytes) -> bytes:
-    """A MESSAGES block: the columns of the tags are made anew, the others are as they were."""
+    """A block of messages: the columns of the tags are made anew, the others are as they were."""
     rows = messages_of(payload, count)
     pairs = zip(rows["number"].tolist(), rows["lsn"].tolist(), strict=True)
     tags = list(zip(*(_tags_of(view, number, lsn, qm_id) for number, lsn in pairs), strict=True))

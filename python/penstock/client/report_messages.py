@@ -64,6 +64,6 @@ def log_lost(qm: Connection, queue: str, manager: str, reason: int) -> None:
     qm.log(
         _NOT_DELIVERED,
         "W",
-        f"a report message for queue {queue} at {manager or qm.name} was discarded: "
+        f"a message of the queue manager for queue {queue} at {manager or qm.name} was discarded: "
         f"{reason} {reason_name(reason)}, and there is no dead-letter queue that takes it",
     )

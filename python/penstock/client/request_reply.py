@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     Handler = Callable[[Message], "Buffer | str | None"]
 
-_MODEL = "SYSTEM.DEFAULT.MODEL.QUEUE"
+MODEL = "SYSTEM.DEFAULT.MODEL.QUEUE"
 _LONGEST = (2**31 - 1) / 10  # seconds of an expiry
 _SHORTEST = 0.1
 _OWN = ("msg_type", "report", "reply_to_q", "reply_to_qmgr", "syncpoint")  # fields of the request
@@ -51,18 +51,7 @@ def request(
     fields: dict[str, Any],
 ) -> Message:
     """Puts a request and waits for its reply; see Queue.request()."""
-    _check(timeout, fields)
-    fields.setdefault("persistent", False)
-    if reply_to is None and fields["persistent"]:
-        raise PersistentNotAllowed(
-            ReasonCode.PERSISTENT_NOT_ALLOWED,
-            f"persistent={fields['persistent']!r}: the temporary queue for replies holds no "
-            f"persistent ones; name one that does by reply_to",
-        )
-    if timeout is not None:
-        fields.setdefault("expiry", max(timeout, _SHORTEST))
-    if reply_to is not None:
-        _check_reply_to(queue, reply_to)
+    check_request(queue, timeout, reply_to, fields)
     replies = reply_to if reply_to is not None else _reply_queue(queue.connection)
     replies.check_open()
     sent = queue.put(
@@ -80,6 +69,27 @@ def request(
             f"queue {queue.name}: no reply came within {timeout} s; one that comes later expires",
         )
     return reply
+
+
+def check_request(
+    queue: QueueHandle,
+    timeout: float | None,
+    reply_to: QueueHandle | None,
+    fields: dict[str, Any],
+) -> None:
+    """Refuses what no request can be, and fills in the fields that have a default."""
+    _check(timeout, fields)
+    fields.setdefault("persistent", False)
+    if reply_to is None and fields["persistent"]:
+        raise PersistentNotAllowed(
+            ReasonCode.PERSISTENT_NOT_ALLOWED,
+            f"persistent={fields['persistent']!r}: the temporary queue for replies holds no "
+            f"persistent ones; name one that does by reply_to",
+        )
+    if timeout is not None:
+        fields.setdefault("expiry", max(timeout, _SHORTEST))
+    if reply_to is not None:
+        _check_reply_to(queue, reply_to)
 
 
 def serve(queue: QueueHandle, handler: Handler, wait: float | None, limit: int | None) -> int:
@@ -156,7 +166,7 @@ def _reply_queue(connection: Any) -> QueueHandle:
     if kept is not None and not kept.closed:
         return kept
     made: QueueHandle = connection.open(
-        _MODEL, input=True, output=False, browse=False, dynamic_name="REPLIES.*"
+        MODEL, input=True, output=False, browse=False, dynamic_name="REPLIES.*"
     )
     kept = vars(connection).setdefault("_replies", made)
     if kept.closed:  # an earlier one

@@ -71,6 +71,7 @@ class QueueStatus:
     """The state of a queue. Times are microseconds since 1970 UTC, 0 = never.
 
     depth: messages present, those put by open units of work included, those got by them not.
+    delayed: those of them that are not due yet.
     oldest_us: when the oldest message was put that a get could have now: not one of a unit of work,
     not one that a browse has locked; 0 = there is none, or its putter gave it no time.
     """
@@ -79,6 +80,7 @@ class QueueStatus:
     depth: int
     uncommitted: int
     got: int
+    delayed: int
     open_input: int
     open_output: int
     open_other: int

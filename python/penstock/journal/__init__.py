@@ -26,7 +26,7 @@ from .errors import DamagedFile, Finding, UnsupportedFile
 from .files import DirectoryFiles, FileSet, MemoryFiles
 from .messages import Message
 from .prepared import PreparedRow, PreparedUnit, XidParts, unit_ids_of, xid_of
-from .records import Descriptor, Record, attributes_of, counts_of, descriptor_of, utc
+from .records import Descriptor, Record, attributes_of, counts_of, descriptor_of, dues_of, utc
 from .replay import ObjectDefinition, Replay, State, Unit
 from .segment import Batch, Checker, Scan, Segment
 from .store import TornTail, View, read_view, steady, torn_tail
@@ -244,6 +244,8 @@ def _section_values(record: Record) -> dict[str, Any]:
             {"identity": identity, "object": slot, "count": count}
             for identity, slot, count in counts_of(sections)
         ]
+    if L.SEC_DUE in sections:
+        values["due"] = list(dues_of(sections))
     if L.SEC_OBJECT_NAME in sections:
         at = L.overlay("ps_object_name", sections[L.SEC_OBJECT_NAME])[0]
         values["name"] = L.text(at.name)

@@ -17,7 +17,10 @@ Column = npt.NDArray[Any]
 
 # columns that every row has; all others are null but in PUT rows
 _ALWAYS = frozenset(
-    ("event", "lsn", "time", "segment", "unit_id", "commits", "queue", "sequence", "identity")
+    (
+        *("event", "lsn", "time", "segment", "unit_id", "commits", "queue", "sequence"),
+        *("identity", "commit_lsn", "commit_time"),
+    )
 )
 _UTC = pa.timestamp("us", tz="UTC")
 

@@ -102,7 +102,7 @@ def _operation_of(
         sound = (line["number"], line["object"], line["object_gen"]) == (number, *key)
         sound = sound and _place_is_sound(kind, lsn, line["lsn"], int(header.begin_lsn))
         sound = sound and line["first_lsn"] <= line["lsn"]
-        sound = sound and not line["zero"] and not line["zero2"]
+        sound = sound and not line["zero"] and line["due_us"] <= L.DUE_MAX
     if not sound:
         raise fail(f"an operation of unit {unit.unit_id} contradicts it", "unit")
     return CarriedOperation(kind, key, number, lsn, int(o.before), line)

@@ -280,11 +280,9 @@ class _Blocks:
         elif kind == L.BLOCK_OPERATIONS:
             self.operations += self._lines("psc_operation", start, length, count)
         elif kind == L.BLOCK_UNIT_PUTS:
-            if length != count * L.size_of("psc_message"):
-                raise self.fail(f"{count} messages in {length} bytes", "totals")
-            rows = np.frombuffer(self.data[start : start + length], dtype=L.dtype("psc_message"))
             names = data_names("psc_message")
-            self.unit_puts += [dict(zip(names, row, strict=True)) for row in rows.tolist()]
+            rows = self._messages(start, length, count).tolist()
+            self.unit_puts += [dict(zip(names, row, strict=True)) for row in rows]
         elif kind == L.BLOCK_END:
             self._check_totals(start, length)
         else:

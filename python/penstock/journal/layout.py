@@ -47,7 +47,7 @@ struct ps_descriptor {
     int32_t ccsid; char format[8]; int32_t put_appl_type; char user_identifier[12];
     char put_appl_name[28]; char appl_origin_data[4]; uint8_t accounting_token[32];
     uint8_t persistence; uint8_t placement; uint8_t has_ext; uint8_t md_version;
-    uint32_t backout_count; uint64_t zero;
+    uint32_t backout_count; uint64_t due_us;
 };
 struct ps_descriptor_ext {
     char reply_to_q[48]; char reply_to_qmgr[48]; char appl_identity_data[32]; uint8_t group_id[24];
@@ -91,9 +91,11 @@ struct psc_message {
     uint64_t tag_msg_id; uint64_t tag_correl_id; uint64_t tag_group_id;
     uint32_t object; uint32_t object_gen; uint32_t length; uint32_t backout_count;
     int32_t priority; uint8_t placement; uint8_t has_ext; uint8_t is_volatile; uint8_t zero;
-    uint32_t record_length; uint32_t chunk_count; uint64_t zero2;
+    uint32_t record_length; uint32_t chunk_count; uint64_t due_us;
 };
-struct psc_columns { uint64_t base[17]; uint8_t width[17]; uint8_t zero[7]; };
+struct psc_columns {
+    uint64_t base[17]; uint8_t width[17]; uint8_t due_width; uint8_t zero[6];
+};
 struct psc_segment { uint64_t number; uint64_t generation; uint64_t base_lsn; uint64_t end_lsn; };
 struct psc_unit {
     uint64_t id; uint64_t first_lsn; uint64_t pieces_lsn; uint64_t operations;
@@ -202,6 +204,7 @@ SHORT_PLACEMENT = 0xF
 SHORT_MSG_ID, SHORT_CORREL_ID, SHORT_PUT_TIME, SHORT_EXPIRY, SHORT_PRIORITY, SHORT_EXT = (
     1 << bit for bit in range(4, 10)
 )
+SHORT_DUE = 1 << 10
 SHORT_FIELDS = {
     SHORT_MSG_ID: 24,
     SHORT_CORREL_ID: 24,
@@ -209,7 +212,9 @@ SHORT_FIELDS = {
     SHORT_EXPIRY: 8,
     SHORT_PRIORITY: 4,
     SHORT_EXT: 192,
+    SHORT_DUE: 8,
 }
+DUE_MAX = 253_402_300_799_999_999  # the last due time: the end of the year 9999
 
 SECTIONS = {
     SEC_DESCRIPTOR: "DESCRIPTOR",
@@ -249,7 +254,7 @@ SECTION_STRUCTS = {
 }
 
 SECTIONS_UNDERSTOOD = frozenset(
-    (*SECTION_STRUCTS, SEC_BODY, SEC_COUNTS, SEC_OBJECT_ATTRS, SEC_UNITS)
+    (*SECTION_STRUCTS, SEC_BODY, SEC_COUNTS, SEC_DUE, SEC_OBJECT_ATTRS, SEC_UNITS)
 )
 
 BLOCK_OBJECTS, BLOCK_MESSAGES, BLOCK_IMAGE, BLOCK_END, BLOCK_SEGMENTS = 1, 2, 3, 4, 5

@@ -1,4 +1,4 @@
-"""MESSAGES blocks of a checkpoint: messages as columns (FORMAT.md, section 8)."""
+"""MESSAGES and UNIT_PUTS blocks of a checkpoint: messages as columns (FORMAT.md, section 8)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import layout as L
 _FIELDS = [
     (name, L.ffi.sizeof(kind))
     for name, kind, _ in L.fields("psc_message")
-    if name not in ("zero", "zero2")
+    if name not in ("zero", "due_us")
 ]
 _WIDTHS = (0, 1, 2, 4, 8)
 
@@ -33,7 +33,10 @@ def messages_of(payload: bytes, count: int) -> npt.NDArray[Any]:
     if count > 1 and widths[0] == 0:
         raise ValueError(f"{count} messages of one number")
     _check_widths(bases, widths)
-    if len(payload) != at + sum(-(-count * width // 8) * 8 for width in widths):
+    due_width = int(header.due_width)
+    if due_width not in (0, 8):
+        raise ValueError(f"column due_us has width {due_width}")
+    if len(payload) != at + sum(-(-count * width // 8) * 8 for width in (*widths, due_width)):
         raise ValueError(f"columns of {count} messages do not fill {len(payload)} bytes")
     out = np.zeros(count, dtype=L.dtype("psc_message"))
     for (name, size), base, width in zip(_FIELDS, bases, widths, strict=True):
@@ -43,6 +46,10 @@ def messages_of(payload: bytes, count: int) -> npt.NDArray[Any]:
         if any(payload[end:at]):
             raise ValueError(f"padding of column {name} is not zero")
         out[name] = values.astype(f"<u{size}").view(out.dtype[name])
+    if due_width:
+        out["due_us"] = np.frombuffer(payload[at:], dtype="<u8")
+        if int(out["due_us"].max()) > L.DUE_MAX:
+            raise ValueError("a value of column due_us is after the year 9999")
     out["first_lsn"] = out["lsn"] - out["first_lsn"]
     return out
 

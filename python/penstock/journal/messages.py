@@ -37,6 +37,7 @@ class Entry:
     persistent: bool
     expiry_us: int
     backout_count: int
+    due_us: int
     image: tuple[Record, list[Record]] | None = None
     listed: dict[str, Any] | None = None
     record_type: int = L.PUT
@@ -57,6 +58,7 @@ class Entry:
             persistent=not m["is_volatile"],
             expiry_us=m["expiry_us"],
             backout_count=m["backout_count"],
+            due_us=m["due_us"],
             listed=m,
         )
 
@@ -89,6 +91,11 @@ class Message:
     def backout_count(self) -> int:
         """BackoutCount: backed-out gets of the message."""
         return self.entry.backout_count
+
+    @property
+    def due_us(self) -> int:
+        """The wall clock before which no get finds it, microseconds since 1970; 0: none."""
+        return self.entry.due_us
 
     @property
     def persistent(self) -> bool:
@@ -216,7 +223,6 @@ def check_message(message: Message) -> DamagedFile | None:
         "has_ext": int(L.SEC_DESCRIPTOR_EXT in sections),
         "is_volatile": int(not descriptor.persistence),
         "zero": 0,
-        "zero2": 0,
     }
     for name, value in found.items():
         if listed[name] != value:

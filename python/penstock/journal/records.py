@@ -280,6 +280,7 @@ def _fill(d: Any, found: dict[int, bytes], fields: int, time: int, number: int) 
     if L.SHORT_PRIORITY in found:
         d.priority = int.from_bytes(found[L.SHORT_PRIORITY], "little", signed=True)
     d.has_ext = L.SHORT_EXT in found
+    d.due_us = int.from_bytes(found.get(L.SHORT_DUE, b""), "little")
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +307,7 @@ class Descriptor:
     placement: int
     md_version: int
     backout_count: int
+    due_us: int
     reply_to_q: str
     reply_to_qmgr: str
     appl_identity_data: str
@@ -368,8 +370,8 @@ def _check_message(record: Record, sections: dict[int, memoryview]) -> None:
         raise record.fail("reserved bytes of the descriptor extension are not zero", "reserved")
     if L.SEC_DESCRIPTOR in sections:
         d = L.overlay("ps_descriptor", sections[L.SEC_DESCRIPTOR])[0]
-        if d.zero:
-            raise record.fail("reserved bytes of the descriptor are not zero", "reserved")
+        if d.due_us > L.DUE_MAX:
+            raise record.fail(f"due time {int(d.due_us)} is after the year 9999")
         if d.placement >= L.PRIORITIES:
             raise record.fail(f"placement priority {d.placement} is above 9")
         if d.persistence > 1:
@@ -392,6 +394,13 @@ def _check_message(record: Record, sections: dict[int, memoryview]) -> None:
         raise record.fail("reserved bytes of the TAKEN section are not zero", "reserved")
     if len(sections.get(L.SEC_COUNTS, b"")) % L.size_of("ps_count"):
         raise record.fail(f"COUNTS section of {len(sections[L.SEC_COUNTS])} bytes")
+    if L.SEC_DUE in sections:
+        counted = len(sections.get(L.SEC_COUNTS, b"")) // L.size_of("ps_count")
+        size = len(sections[L.SEC_DUE])
+        if record.type != L.BACKOUT or size != 8 * counted:
+            raise record.fail(f"DUE section of {size} bytes for {counted} counts")
+        if any(due > L.DUE_MAX for due in dues_of(sections)):
+            raise record.fail("a due time is after the year 9999")
 
 
 def descriptor_of(sections: dict[int, memoryview]) -> Descriptor:
@@ -426,6 +435,12 @@ def attributes_of(record: Record, data: memoryview) -> dict[int, int | str]:
             raise record.fail(f"attribute {selector} has kind {kind} and {size} bytes")
         at = stop
     return result
+
+
+def dues_of(sections: dict[int, memoryview]) -> tuple[int, ...]:
+    """The due time of each of the counted messages of a BACKOUT record, 0 = none; () without."""
+    data = sections.get(L.SEC_DUE, memoryview(b""))
+    return struct.unpack(f"<{len(data) // 8}Q", data)
 
 
 def counts_of(sections: dict[int, memoryview]) -> Iterator[tuple[int, int, int]]:

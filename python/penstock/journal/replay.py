@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 from . import checksum
@@ -28,7 +29,7 @@ from .prepared import (
     unit_ids_of,
     xid_parts,
 )
-from .records import Record, attributes_of, counts_of
+from .records import Record, attributes_of, counts_of, dues_of
 from .segment import Scan
 from .store import TornTail, View, torn_tail
 
@@ -176,7 +177,7 @@ def operation_of(record: Record) -> Operation:
     elif record.type == L.COMMIT:
         value = commit_of(sections)
     elif record.type == L.BACKOUT:
-        value = list(counts_of(sections))
+        value = list(zip_longest(counts_of(sections), dues_of(sections), fillvalue=0))
     elif record.type == L.IMAGE_CONSUMED:
         value = int(L.overlay("ps_image", sections[L.SEC_IMAGE])[0].checkpoint_lsn)
     return Operation(
@@ -218,6 +219,7 @@ def entry_of(record: Record, sections: dict[int, memoryview]) -> Entry:
         persistent=bool(d.persistence),
         expiry_us=int(d.expiry_us),
         backout_count=int(d.backout_count),
+        due_us=int(d.due_us),
         record_type=L.TAKEN if record.type == L.TAKEN else L.PUT,
     )
 
@@ -259,6 +261,7 @@ class Replay:
         self.newest: dict[int, int] = {}  # object slot -> its newest generation
         self.gone: set[int] = set()
         self.counts: dict[int, int] = {}  # BackoutCounts from BACKOUT records
+        self.delays: dict[int, tuple[int, int]] = {}  # count and due time of the last with a delay
         self.cleared: dict[Key, int] = {}  # bound of the newest CLEAR
         self.moved: dict[int, Operation] = {}  # the newest MOVED of a message number
         self.image_consumed = False
@@ -432,8 +435,10 @@ class Replay:
             for identity in [e.identity for e in queue.values() if e.identity < bound]:
                 self._remove(identity)
         elif op.type == L.BACKOUT:
-            for identity, _, count in op.value:
+            for (identity, _, count), due_us in op.value:
                 self.counts[identity] = max(count, self.counts.get(identity, 0))
+                if due_us and count >= self.delays.get(identity, (0, 0))[0]:
+                    self.delays[identity] = (count, due_us)
                 if identity in self.state.entries:
                     self._raise_count(self.state.entries[identity])
         elif op.type == L.OBJECT:
@@ -476,6 +481,9 @@ class Replay:
         _relocate(entry, to)
 
     def _raise_count(self, entry: Entry) -> None:
+        count, due_us = self.delays.get(entry.identity, (0, 0))
+        if count > entry.backout_count:
+            entry.due_us = due_us
         entry.backout_count = max(entry.backout_count, self.counts.get(entry.identity, 0))
 
     def _insert(self, entry: Entry) -> None:
@@ -620,7 +628,7 @@ def _contradicts_itself(m: dict[str, Any]) -> bool:
         or m["has_ext"] > 1
         or m["is_volatile"] > 1
         or m["zero"]
-        or m["zero2"]
+        or m["due_us"] > L.DUE_MAX
         or m["length"] > L.BODY_MAX
         or m["first_lsn"] > m["lsn"]
     )

@@ -20,7 +20,7 @@ Sizes are bytes, times microseconds since 1970 UTC or aware datetimes.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
@@ -90,7 +90,7 @@ for _number, _name in L.RECORD_TYPES.items():
     _EVENT_NAMES[_number] = _name.encode()
 
 _FIELDS = {name: (kind, size, message) for name, kind, size, message in _engine.scan_fields()}
-_PRIVATE = frozenset(("object", "object_name", "body_state"))
+_PRIVATE = frozenset(("object", "object_name", "body_state", "first_lsn"))
 # column -> the field that it is made from, when that has another name
 _MADE_FROM = {"queue": "object", "identity": "sequence"}
 
@@ -286,9 +286,10 @@ class ScanBatch:
     columns: name -> NumPy array, in the order of the request; texts are ``S``, identifiers ``V24``,
     times ``datetime64[us]`` in UTC. ``body`` is not among them: bodies is one array of bytes, row i
     has those from offsets[i] to offsets[i + 1]. Both are None unless ``body`` was requested.
+    messages: the mask of the rows that have the columns of a message.
     """
 
-    __slots__ = ("_lost", "_messages", "_names", "bodies", "columns", "offsets", "segment")
+    __slots__ = ("_lost", "_names", "bodies", "columns", "messages", "offsets", "segment")
 
     def __init__(self, segment: SegmentFile, names: tuple[str, ...], part: _Part) -> None:
         self.segment = segment
@@ -297,7 +298,7 @@ class ScanBatch:
         self.offsets = part.offsets
         self._names = names
         events = part.fields["event"]
-        self._messages = (events == L.PUT) | (events == L.TAKEN) | (events == L.MOVED)
+        self.messages: Column = (events == L.PUT) | (events == L.TAKEN) | (events == L.MOVED)
         self._lost = part.fields.get("body_state")
         for name in names:
             if name == "body":
@@ -306,26 +307,27 @@ class ScanBatch:
             if name == "event":
                 values = _EVENT_NAMES[values]
             elif name == "queue":
-                known = _names_of.setdefault(segment.qm_id, _Names())
-                values = known.of(values, segment)
+                values = queue_names(values, segment)
             self.columns[name] = values
 
     def __len__(self) -> int:
-        return len(self._messages)
+        return len(self.messages)
 
     def body(self, row: int) -> bytes | None:
         """A copy of one body; None in rows without. Raises ValueError when none were requested."""
         if self.bodies is None or self.offsets is None:
             raise ValueError("the column body was not asked for")
-        if not self._has_body()[row]:
+        if not self.has_body[row]:
             return None
         return bytes(self.bodies[self.offsets[row] : self.offsets[row + 1]])
 
-    def _has_body(self) -> npt.NDArray[np.bool_]:
+    @property
+    def has_body(self) -> npt.NDArray[np.bool_]:
+        """The mask of the rows with a body that could be read."""
         if self._lost is None:
-            everywhere: npt.NDArray[np.bool_] = self._messages
+            everywhere: npt.NDArray[np.bool_] = self.messages
             return everywhere
-        has: npt.NDArray[np.bool_] = np.logical_and(self._messages, self._lost != _BODY_LOST)
+        has: npt.NDArray[np.bool_] = np.logical_and(self.messages, self._lost != _BODY_LOST)
         return has
 
     def to_arrow(self) -> pyarrow.RecordBatch:
@@ -336,7 +338,7 @@ class ScanBatch:
         from .arrow import record_batch
 
         return record_batch(
-            self._names, self.columns, self._messages, self.bodies, self.offsets, self._has_body()
+            self._names, self.columns, self.messages, self.bodies, self.offsets, self.has_body
         )
 
 
@@ -545,6 +547,43 @@ def _batches(
         if choice.body:
             report.bodies_lost += int(np.count_nonzero(part.fields["body_state"] == _BODY_LOST))
         yield ScanBatch(segment, names, part)
+
+
+# ---- the index of a segment ----
+
+INDEX_COLUMNS = (
+    "event",
+    "lsn",
+    "time",
+    "unit_id",
+    "commits",
+    "object",
+    "first_lsn",
+    "body_length",
+)
+"""What unit_index.py reads of a record: no texts, no identifiers, no bodies. event: the number of
+the record type. object: slot << 32 | generation. first_lsn: of the unit's first record, in COMMIT
+and PREPARE."""
+
+
+def index_rows(
+    segment: SegmentFile, start_lsn: int, end_lsn: int, report: ScanReport
+) -> Iterator[Mapping[str, Column]]:
+    """INDEX_COLUMNS of the rows with start_lsn <= LSN < end_lsn, some rows at a time.
+
+    Checksums of batches are checked, those of bodies are not. Raises DamagedFile, JournalDataLoss.
+    """
+    choice = _Choice(start_lsn=start_lsn, end_lsn=end_lsn, verify=False)
+    for part in _parts(segment, INDEX_COLUMNS, choice, report):
+        yield part.fields
+
+
+def queue_names(objects: Column, segment: SegmentFile) -> Column:
+    """The name of each object, as ``S48``; empty for one that is no queue.
+
+    objects: slot << 32 | generation. segment: where the search for unknown ones begins.
+    """
+    return _names_of.setdefault(segment.qm_id, _Names()).of(objects, segment)
 
 
 # ---- what became of units ----

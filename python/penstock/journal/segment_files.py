@@ -294,6 +294,7 @@ def list_segments(
     directory: str | os.PathLike[str],
     *,
     durable_lsn: int = 0,
+    first: int = 1,
     on_damage: OnDamage = "refuse",
     report: ScanReport | None = None,
 ) -> list[SegmentFile]:
@@ -301,7 +302,8 @@ def list_segments(
 
     directory: the queue manager's. durable_lsn: what an attached caller knows of
     (``qm.status().durable_lsn``); without it the newest durable mark on disk counts. The LSN where
-    the newest segment ends is fixed here, so that scans of the list agree.
+    the newest segment ends is fixed here, so that scans of the list agree. first: segments with
+    lower numbers are left out, unopened.
     on_damage: "skip" leaves out files that are damaged or do not follow the one before, passes over
     a damaged checkpoint, a bad HEAD and segments that are missing by it, and counts all of them in
     ``report``. Raises DamagedFile, with "skip" only for qm.toml.
@@ -315,6 +317,8 @@ def list_segments(
         gone = False
         numbers = _numbers(directory)
         for number, in_archive in numbers.items():
+            if number < first:
+                continue
             try:
                 segment = _inspect(directory, qm_id, number, in_archive)
             except DamagedFile as error:

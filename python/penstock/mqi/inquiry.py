@@ -262,5 +262,9 @@ def _set(hobj: Hobj, values: Mapping[int, int | str]) -> None:
             break
     else:
         raise MQError(mq.MQRC_RESOURCE_PROBLEM, "the attributes are altered by others all the time")
+    if kind.name == "QLOCAL" and qm.trigger_version():
+        from ..client.triggers import on_change
+
+        on_change(qm, kind.name, name)
     if _GET in changed and hobj.queue is not None:
         qm.wake_object(hobj.queue.slot[0])

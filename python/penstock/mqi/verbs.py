@@ -32,6 +32,7 @@ from .._engine import (
     has_identity,
     open_local,
     opened,
+    put1_known,
     put_one,
     register_structures,
     show_resolved,
@@ -375,6 +376,9 @@ def MQPUT1(hconn: Any, od: Any, md: Any, pmo: Any, data: Any) -> tuple[int, int]
     """
     if type(hconn) is not Hconn or hconn.qm.closed:
         return mq.MQCC_FAILED, mq.MQRC_HCONN_ERROR
+    done = put1_known(hconn, od, md, pmo, data)
+    if done is not None:
+        return done
     od = structure_in(od)
     if not _is(od, b"OD  ", 4):
         return hconn.refuse(mq.MQRC_OD_ERROR, f"no MQOD: {od!r}")

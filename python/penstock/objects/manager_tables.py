@@ -59,6 +59,8 @@ _IDENTITY = [
        length=NAME_LENGTH, display_only=True),
     _A("DESCR", mq.MQCA_Q_MGR_DESC, "Text about the queue manager", "", length=64),
     _A("CMDLEVEL", mq.MQIA_COMMAND_LEVEL, "Level of commands", 930, high=MOST, display_only=True),
+    _A("VERSION", mq.MQCA_VERSION, "Version, release, modification and fix, two digits each",
+       "09030000", length=8, display_only=True),
     _A("PLATFORM", mq.MQIA_PLATFORM, "Platform", 3, words={"MVS": 1, "UNIX": 3}, default_zos=1,
        display_only=True),
     _A("CRDATE", mq.MQCA_CREATION_DATE, "Date of creation", "", length=12, display_only=True),

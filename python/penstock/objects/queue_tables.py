@@ -178,7 +178,7 @@ _row("LM", "HARDENBO", mq.MQIA_HARDEN_GET_BACKOUT, "Whether backout counts survi
 _row("LM", "RETINTVL", mq.MQIA_RETENTION_INTERVAL,
      "Hours that the queue may be needed; for information", _MOST, high=_MOST)  # fmt: skip
 _row("LM", "TRIGGER", mq.MQIA_TRIGGER_CONTROL, "Whether trigger messages are made", words=YES_NO,
-     set_on="L", unbuilt="triggers", reason=ReasonCode.TRIGGER_CONTROL_ERROR)  # fmt: skip
+     set_on="L", reason=ReasonCode.TRIGGER_CONTROL_ERROR)  # fmt: skip
 _row("LM", "TRIGTYPE", mq.MQIA_TRIGGER_TYPE, "When a trigger message is made", 1, set_on="L",
      words={"NONE": 0, "FIRST": 1, "EVERY": 2, "DEPTH": 3},
      reason=ReasonCode.TRIGGER_TYPE_ERROR)  # fmt: skip

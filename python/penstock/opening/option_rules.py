@@ -194,6 +194,7 @@ GET = Rules(
     exclusive=(
         _SYNCPOINT | _NO_SYNCPOINT | _IF_PERSISTENT,
         _BROWSE_ANY | mq.MQGMO_MSG_UNDER_CURSOR,
+        _PROPERTIES,
     ),
     needs=((_LOCK, _BROWSE_ANY),),
     excludes=(
@@ -217,11 +218,7 @@ GET = Rules(
         mq.MQGMO_UNMARK_BROWSE_CO_OP: "MQGMO_UNMARK_BROWSE_CO_OP needs browse marks",
         mq.MQGMO_UNMARK_BROWSE_HANDLE: "MQGMO_UNMARK_BROWSE_HANDLE needs browse marks",
         mq.MQGMO_UNMARKED_BROWSE_MSG: "MQGMO_UNMARKED_BROWSE_MSG needs browse marks",
-        mq.MQGMO_NO_PROPERTIES: "MQGMO_NO_PROPERTIES needs message properties",
         mq.MQGMO_PROPERTIES_IN_HANDLE: "MQGMO_PROPERTIES_IN_HANDLE needs message handles",
-        mq.MQGMO_PROPERTIES_COMPATIBILITY: (
-            "MQGMO_PROPERTIES_COMPATIBILITY needs message properties"
-        ),
     },
 )
 

@@ -1,0 +1,291 @@
+"""Consuming a queue: ``Queue.consume()``, as an iterator and around a handler.
+
+A message is got in a unit of work. That the next one is asked for, or that the handler returns,
+commits it; an exception, or the end of the loop, backs it out with the delay that the retry policy
+says. The delay is the message's own (Unit.backout()): it holds no unit of work and no thread, and
+others are got before it. It survives restarts.
+
+Set aside. Before a message is handed out its BackoutCount is compared with the policy's ``most``,
+or with BOTHRESH of the queue. One that has failed too often goes, in one unit with its get, to the
+queue that BOQNAME names, as it was put, or to the dead-letter queue with the reason 2362. When
+there is neither, or both refuse it, it stays, is tried again after the longest wait, and a warning
+says so: a poisonous message is never lost and never stops the others.
+
+Signals. ``run()`` in the main thread takes SIGTERM and SIGINT: the first one ends it when the
+handlers in progress have returned, the second one has the effect that it has without penstock.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from .._engine import QueueHandle
+from .._mqi_constants.calls import MQOO_INPUT_SHARED, MQOO_OUTPUT
+from .._mqi_constants.selectors import MQCA_BACKOUT_REQ_Q_NAME, MQIA_BACKOUT_THRESHOLD
+from ..constants import ReasonCode
+from ..errors import InvalidType, InvalidValue, MQError
+from .retry import Retry
+
+if TYPE_CHECKING:
+    from .._engine import Message, Unit
+
+_SLICE = 0.2  # seconds of a wait, after which a thread looks whether it is to stop
+_STANDARD = Retry(1.0, factor=2.0, longest=300.0, jitter=0.1)
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_log = logging.getLogger("penstock")
+
+
+class Consumer:
+    """What ``queue.consume()`` returns: an iterator over messages, and a decorator for handlers.
+
+    As an iterator it has one message in progress at a time. ``stop()``, from any thread, ends it
+    when that one is done.
+    """
+
+    def __init__(
+        self,
+        queue: QueueHandle,
+        wait: float | None,
+        limit: int | None,
+        retry: Retry | None,
+        threads: int,
+    ) -> None:
+        if retry is not None and not isinstance(retry, Retry):
+            raise InvalidType(
+                ReasonCode.OPTIONS_ERROR, f"retry is a penstock.Retry, not {type(retry).__name__}"
+            )
+        if limit is not None and (type(limit) is not int or limit < 0):
+            raise InvalidValue(
+                ReasonCode.OPTIONS_ERROR, f"limit is a number of messages or None, not {limit!r}"
+            )
+        if type(threads) is not int or not 1 <= threads <= 1000:
+            raise InvalidValue(ReasonCode.OPTIONS_ERROR, f"threads {threads!r} is not 1 to 1000")
+        if wait is not None:
+            if isinstance(wait, bool) or not isinstance(wait, (int, float)):
+                raise InvalidType(
+                    ReasonCode.WAIT_INTERVAL_ERROR,
+                    f"wait is a number of seconds or None, not {type(wait).__name__}: {wait!r}",
+                )
+            if not wait >= 0:
+                raise InvalidValue(
+                    ReasonCode.WAIT_INTERVAL_ERROR, f"wait {wait!r} is negative or no number"
+                )
+        queue.check_open()
+        self.queue = queue
+        self.wait = wait
+        self.limit = limit
+        self.retry = _STANDARD if retry is None else retry
+        self.threads = threads
+        self.handler: Callable[[Message], Any] | None = None
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._taken = 0  # of the limit
+        self._iterator: Iterator[Message] | None = None
+
+    # ---- an iterator ----
+
+    def __iter__(self) -> Iterator[Message]:
+        """The messages, each committed when the next one is asked for."""
+        return self._messages(self.queue)
+
+    def __next__(self) -> Message:
+        if self._iterator is None:
+            self._iterator = self._messages(self.queue)
+        return next(self._iterator)
+
+    def _messages(self, queue: QueueHandle) -> Iterator[Message]:
+        with queue.connection.transaction() as unit:
+            while self._take_one():
+                message = self._next_message(queue)
+                if message is None:
+                    return
+                if message.backout_count and self._set_aside(queue, message, unit):
+                    continue
+                try:
+                    yield message
+                except BaseException:
+                    unit.backout(self._wait_of(message))
+                    raise
+                unit.commit()
+
+    def _take_one(self) -> bool:
+        """False: the limit is reached, or stop() was called."""
+        if self._stop.is_set():
+            return False
+        with self._lock:
+            self._taken += 1
+            return self.limit is None or self._taken <= self.limit
+
+    def _give_back(self) -> None:
+        with self._lock:
+            self._taken -= 1
+
+    def _next_message(self, queue: QueueHandle) -> Message | None:
+        """None: none came in time, or stop() was called."""
+        left = self.wait
+        while not self._stop.is_set():
+            part = _SLICE if left is None else min(left, _SLICE)
+            message: Message | None = queue.get(part, default=None)
+            if message is not None:
+                return message
+            if left is not None:
+                left -= part
+                if left <= 0:
+                    return None
+        return None
+
+    def _wait_of(self, message: Message) -> float:
+        """Seconds that the message waits which has failed now."""
+        failures = message.backout_count + 1
+        most = self.retry.most
+        return 0.0 if most is not None and failures > most else self.retry.wait(failures)
+
+    # ---- messages that have failed too often ----
+
+    def _set_aside(self, queue: QueueHandle, message: Message, unit: Unit) -> bool:
+        """Whether the message has failed too often: then it is on another queue, or waits."""
+        threshold, target = queue.connection.values(
+            *queue.slot, (MQIA_BACKOUT_THRESHOLD, MQCA_BACKOUT_REQ_Q_NAME)
+        )
+        most = self.retry.most
+        if most is not None:
+            spent = message.backout_count > most
+        else:
+            spent = bool(threshold) and message.backout_count >= int(threshold or 0)
+        if not spent:
+            return False
+        self._give_back()
+        for put in (self._to_backout_queue, self._to_dead_letters):
+            try:
+                if put(queue, message, str(target or "").strip()):
+                    unit.commit()
+                    return True
+            except MQError as error:
+                _log.warning("queue %s: %s, which has failed too often: %s", queue.name, message,
+                             error)  # fmt: skip
+        _log.warning(
+            "queue %s: %s has failed %d times, and neither BOQNAME nor DEADQ takes it; it is tried "
+            "again in %s s", queue.name, message, message.backout_count, self.retry.longest,
+        )  # fmt: skip
+        unit.backout(self.retry.longest)
+        return True
+
+    @staticmethod
+    def _to_backout_queue(queue: QueueHandle, message: Message, name: str) -> bool:
+        if not name:
+            return False
+        with _open_another(queue, name, MQOO_OUTPUT) as target:
+            target.put_again(message, message.data, None)
+        return True
+
+    @staticmethod
+    def _to_dead_letters(queue: QueueHandle, message: Message, name: str) -> bool:
+        del name
+        manager: Any = queue.connection  # a QueueManager
+        manager.dead_letter(message, int(ReasonCode.BACKOUT_THRESHOLD_REACHED), queue=queue.name)
+        return True
+
+    # ---- around a handler ----
+
+    def __call__(self, handler: Callable[[Message], Any]) -> Consumer:
+        """Decorates a handler: ``run()`` calls it with each message."""
+        if not callable(handler):
+            raise InvalidType(
+                ReasonCode.OPTIONS_ERROR, f"handler is a callable, not {type(handler).__name__}"
+            )
+        self.handler = handler
+        return self
+
+    def stop(self) -> None:
+        """Ends the consumer when the handlers in progress have returned."""
+        self._stop.set()
+
+    def run(self) -> None:
+        """Calls the handler with messages, in ``threads`` threads, until none came within ``wait``
+        seconds, ``limit`` messages are done, or ``stop()`` or a signal ends it. What a handler
+        raises is logged (logger ``penstock``), and its message is tried again.
+
+        Raises:
+            MQError: of a get or a commit, when the handlers in progress have returned.
+        """
+        if self.handler is None:
+            raise InvalidValue(ReasonCode.OPTIONS_ERROR, "consume() has decorated no handler yet")
+        main = threading.current_thread() is threading.main_thread()
+        before = {number: signal.getsignal(number) for number in _SIGNALS} if main else {}
+        for number in before:
+            signal.signal(number, self._on_signal(before))
+        failures: list[BaseException] = []
+        others = [
+            threading.Thread(target=self._work, args=(failures,), daemon=True)
+            for _ in range(self.threads)
+        ]
+        try:
+            for thread in others:
+                thread.start()
+            for thread in others:
+                while thread.is_alive():
+                    thread.join(_SLICE)
+        finally:
+            self._stop.set()
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        if failures:
+            raise failures[0]
+
+    def _on_signal(self, before: dict[signal.Signals, Any]) -> Callable[[int, Any], None]:
+        def end(number: int, frame: Any) -> None:
+            del frame
+            self._stop.set()
+            for other, handler in before.items():  # the second one has its usual effect
+                signal.signal(other, handler if handler is not None else signal.SIG_DFL)
+
+        return end
+
+    def _work(self, failures: list[BaseException]) -> None:
+        """One thread, with a handle of its own."""
+        handler = self.handler
+        assert handler is not None
+        try:
+            with _open_another(self.queue, self.queue.name, MQOO_INPUT_SHARED) as queue:
+                self._handle_all(queue, handler)
+        except BaseException as error:
+            failures.append(error)
+            self._stop.set()
+
+    def _handle_all(self, queue: QueueHandle, handler: Callable[[Message], Any]) -> None:
+        while not self._stop.is_set():
+            messages = self._messages(queue)
+            for message in messages:
+                try:
+                    handler(message)
+                except Exception as error:
+                    _log.warning("queue %s: the handler of %s failed: %r", queue.name, message,
+                                 error, exc_info=True)  # fmt: skip
+                    _fail(messages, error)
+                    break
+            else:
+                return
+
+
+@contextmanager
+def _open_another(queue: QueueHandle, name: str, options: int) -> Iterator[QueueHandle]:
+    """Another handle of the connection of ``queue``, closed at the end of the block."""
+    handle = QueueHandle(queue.connection, name, options)
+    try:
+        yield handle
+    finally:
+        handle.shut()
+
+
+def _fail(messages: Iterator[Message], error: Exception) -> None:
+    """The message in progress is backed out, as if the loop had raised."""
+    try:
+        messages.throw(error)  # type: ignore[attr-defined]
+    except Exception as raised:
+        if raised is not error:
+            raise

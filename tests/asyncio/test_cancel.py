@@ -1,0 +1,164 @@
+"""Cancelling loses nothing and takes nothing, at any point."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from face import in_loop, until
+
+from penstock.asyncio import Queue, QueueManager
+
+CANCELS = int(os.environ.get("PENSTOCK_CANCELS", "50000"))
+
+
+class Account:
+    """What consumers got, and how often they were cancelled."""
+
+    def __init__(self) -> None:
+        self.got: Counter[str] = Counter()
+        self.cancels = 0
+
+
+async def _take(q: Queue, account: Account) -> None:
+    """One call; what it returned is counted, also when a cancellation is owed."""
+    account.got[(await q.get(wait=None)).text] += 1
+
+
+async def _cancelling(q: Queue, account: Account, chance: random.Random, count: int) -> None:
+    while account.cancels < count:
+        task = asyncio.create_task(_take(q, account))
+        for _ in range(chance.randrange(4)):
+            await asyncio.sleep(0)
+        if chance.random() < 0.3:
+            await asyncio.sleep(chance.random() * 0.001)
+        if task.cancel():
+            account.cancels += 1
+        try:
+            await task
+        except asyncio.CancelledError:
+            pass
+
+
+def test_every_message_is_got_exactly_once_beside_cancellations(home: Path) -> None:
+    seed = int(os.environ.get("PENSTOCK_SEED", "1"))
+    account = Account()
+    total = 0
+
+    async def body(qm: QueueManager, q: Queue) -> None:
+        nonlocal total
+        chance = random.Random(seed)
+        consumers = [
+            asyncio.create_task(_cancelling(q, account, random.Random(seed + k), CANCELS))
+            for k in range(20)
+        ]
+        while account.cancels < CANCELS:
+            start, total = total, total + 50
+            for i in range(start, total):
+                await q.put(str(i), persistent=chance.random() < 0.3)
+                if chance.random() < 0.2:
+                    await asyncio.sleep(0)
+        await asyncio.gather(*consumers)
+        while (message := await q.get(default=None)) is not None:
+            account.got[message.text] += 1
+        assert (await q.status()).waiters == 0
+        assert (await q.status()).uncommitted == 0
+
+    in_loop(home, body)
+    wrong = {str(i): account.got[str(i)] for i in range(total) if account.got[str(i)] != 1}
+    assert not wrong, (seed, account.cancels, wrong)
+
+
+def test_a_put_that_raises_the_cancellation_has_put_nothing(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        chance = random.Random(1)
+        done: set[str] = set()
+
+        async def put(text: str) -> None:
+            await q.put(text, persistent=True)
+            done.add(text)
+
+        for round_ in range(100):
+            tasks = [asyncio.create_task(put(f"{round_}.{k}")) for k in range(5)]
+            await asyncio.sleep(chance.random() * 0.0005)
+            for task in chance.sample(tasks, 3):
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        there = [message.text async for message in q]
+        assert len(there) == len(set(there))
+        assert set(there) == done
+
+    in_loop(home, body)
+
+
+def test_a_call_that_has_its_effect_returns_and_the_cancellation_comes_after_it(
+    home: Path,
+) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        steps: list[Any] = []
+
+        async def work() -> None:
+            steps.append((await q.put(b"1", persistent=True)).reason)
+            steps.append("between")
+            await asyncio.sleep(60)
+            steps.append("never")
+
+        task = asyncio.create_task(work())
+        await asyncio.sleep(0)
+        runner = q.runner
+        job = None
+        while job is None:
+            await asyncio.sleep(0)
+            job = next(iter(runner.in_thread), None)
+        await asyncio.sleep(0)  # behind which the thread is woken
+        while not job.ended:  # then the flush is done, and the loop does not know
+            time.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert steps == [0, "between"]
+        assert q.depth == 1
+
+    in_loop(home, body)
+
+
+def test_a_timeout_that_comes_with_the_message_returns_the_message(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        got = 0
+        for i in range(300):
+            waiter = asyncio.ensure_future(asyncio.wait_for(q.get(wait=None), 0.001))
+            if i % 3:
+                await asyncio.sleep(0.0005)
+            await q.put(str(i), persistent=i % 2 == 0)
+            try:
+                assert (await waiter).text == str(i)
+                got += 1
+            except (asyncio.TimeoutError, TimeoutError):
+                assert (await q.get()).text == str(i)
+        assert q.depth == 0
+
+    in_loop(home, body)
+
+
+def test_a_cancelled_transaction_is_backed_out(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        async def work() -> None:
+            async with qm.transaction():
+                await q.put(b"1", persistent=True)
+                await q.get(wait=None, correl_id=b"never")
+
+        task = asyncio.create_task(work())
+        await until(lambda: q.handle.status().waiters == 1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert q.depth == 0
+        assert (await q.status()).waiters == 0
+
+    in_loop(home, body)

@@ -1,0 +1,197 @@
+"""Units of work of tasks: transactions, units that are passed, consume(), batches, requests."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from face import in_loop, until
+
+import penstock
+from penstock.asyncio import Queue, QueueManager
+
+
+def test_a_transaction_commits_at_its_end_and_backs_out_on_an_exception(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        for persistent in (False, True):
+            async with qm.transaction():
+                await q.put(b"kept", persistent=persistent)
+                assert await q.get(default=None, syncpoint=False) is None
+            with pytest.raises(ZeroDivisionError):
+                async with qm.transaction():
+                    await q.put(b"gone", persistent=persistent)
+                    assert (await q.get(wait=1)).data == b"kept"
+                    raise ZeroDivisionError
+            message = await q.get(wait=1)
+            assert (message.data, message.backout_count) == (b"kept", 1)
+            assert await q.get(default=None) is None
+
+    in_loop(home, body)
+
+
+def test_a_call_belongs_to_the_unit_of_the_moment_of_the_call(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        before = q.put(b"outside", persistent=False)
+        async with qm.transaction() as unit:
+            await asyncio.gather(
+                asyncio.create_task(q.put(b"a", persistent=True)),
+                asyncio.wait_for(q.put(b"b", persistent=False), 10),
+            )
+            await before
+            assert unit.count == 2
+            assert (await q.get(syncpoint=False)).data == b"outside"
+
+            async def child() -> None:
+                await q.put(b"inherited")
+
+            with pytest.raises(penstock.UnitNotAvailable):
+                await asyncio.create_task(child())
+        assert q.depth == 2
+
+    in_loop(home, body)
+
+
+def test_a_unit_that_is_passed_takes_calls_of_any_task_one_at_a_time(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        unit = qm.unit()
+        getter = asyncio.create_task(q.get(wait=None, unit=unit))
+        await until(lambda: q.handle.status().waiters == 1)
+        puts = [asyncio.create_task(q.put(str(i), unit=unit)) for i in range(20)]
+        await asyncio.sleep(0.02)
+        assert not any(task.done() for task in puts)  # behind the get
+        await q.put(b"first", persistent=False)
+        assert (await getter).data == b"first"
+        await asyncio.gather(*puts)
+        assert unit.count == 21
+        await unit.commit()
+        assert [(await q.get()).text for _ in range(20)] == [str(i) for i in range(20)]
+        with pytest.raises(penstock.UnitNotAvailable):
+            await q.put(b"", unit=unit)
+
+    in_loop(home, body)
+
+
+def test_a_cancelled_call_leaves_the_line_of_its_unit(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        async with qm.unit() as unit:
+            getter = asyncio.create_task(q.get(wait=None, unit=unit))
+            await until(lambda: q.handle.status().waiters == 1)
+            second = asyncio.create_task(q.put(b"2", unit=unit))
+            third = asyncio.create_task(q.put(b"3", unit=unit))
+            await asyncio.sleep(0)
+            second.cancel()
+            getter.cancel()
+            await third
+            assert (getter.cancelled(), second.cancelled(), unit.count) == (True, True, 1)
+        assert (await q.get()).data == b"3"
+
+    in_loop(home, body)
+
+
+def test_consume_commits_on_normal_progress_and_backs_out_on_an_exception(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        async with await qm.queue("OUT") as out:
+            for i in range(5):
+                await q.put(str(i), persistent=True)
+            with pytest.raises(ZeroDivisionError):
+                async with q.consume(wait=0) as messages:
+                    async for message in messages:
+                        await out.put(message.data)
+                        if message.text == "3":
+                            raise ZeroDivisionError
+            assert (out.depth, q.depth) == (3, 2)
+            async with q.consume(wait=0.01) as messages:
+                async for message in messages:
+                    await out.put(message.data)
+            assert (out.depth, q.depth) == (5, 0)
+            await q.put(b"last")
+            async with q.consume() as messages:
+                async for _ in messages:
+                    break
+            assert q.depth == 0
+
+    in_loop(home, body)
+
+
+def test_batches_are_put_and_got_in_their_unit(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        async with qm.transaction():
+            assert (await q.put_batch([b"1", b"2", b"3"])).count == 3
+            assert len(await q.get_batch(10, syncpoint=False)) == 0
+        assert len(await q.browse_batch(10, first=True)) == 3
+        with pytest.raises(ZeroDivisionError):
+            async with qm.transaction():
+                assert len(await q.get_batch(2)) == 2
+                raise ZeroDivisionError
+        assert len(await q.get_batch(10)) == 3
+        later = asyncio.create_task(q.get_batch(10, wait=None))
+        await until(lambda: q.handle.status().waiters == 1)
+        await q.put(b"late", persistent=False)
+        assert len(await later) == 1
+        assert len(await q.get_batch(10, wait=0.01)) == 0
+
+    in_loop(home, body)
+
+
+def test_browsing_takes_nothing(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        for i in range(3):
+            await q.put(str(i), persistent=False)
+        assert [message.text async for message in q] == ["0", "1", "2"]
+        seen = []
+
+        async def watch() -> None:
+            async for message in q.browse(wait=None):
+                seen.append(message.text)
+
+        task = asyncio.create_task(watch())
+        await until(lambda: len(seen) == 3)
+        await q.put(b"3", persistent=False)
+        await until(lambda: len(seen) == 4)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert q.depth == 4
+
+    in_loop(home, body)
+
+
+def test_a_request_gets_its_reply(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        async def server() -> None:
+            async with q.consume() as messages:
+                async for message in messages:
+                    await qm.reply(message, message.text.upper())
+
+        task = asyncio.create_task(server())
+        replies = await asyncio.gather(*(q.request(f"r{i}", timeout=30) for i in range(20)))
+        assert [reply.text for reply in replies] == [f"R{i}" for i in range(20)]
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        with pytest.raises(penstock.WaitTimedOut):
+            await q.request("nobody", timeout=0.1)
+
+    in_loop(home, body)
+
+
+def test_durable_puts_of_many_tasks_share_a_flush(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        before = (await qm.status()).flushes
+        await asyncio.gather(*(q.put(str(i), persistent=True) for i in range(500)))
+        assert (await qm.status()).flushes - before < 100
+        assert [(await q.get()).text for _ in range(500)] == [str(i) for i in range(500)]
+
+    in_loop(home, body)
+
+
+def test_a_put_that_is_refused_leaves_others_of_its_flush_alone(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        await qm.alter("QLOCAL", "Q", maxdepth=30)
+        puts = [q.put(str(i), persistent=True) for i in range(50)]
+        done = await asyncio.gather(*puts, return_exceptions=True)
+        assert [isinstance(one, penstock.QueueFull) for one in done] == [False] * 30 + [True] * 20
+        assert q.depth == 30
+
+    in_loop(home, body)
