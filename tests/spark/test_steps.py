@@ -318,6 +318,7 @@ def test_progress_contains_depth_age_and_lag(bench: Bench) -> None:
     place = {"queueManager": "QM1", "home": bench.base["home"]}
     assert told() == {
         "depth": 0, "inDoubt": 0, "lag": 0, "oldestMessageAgeMs": 0, "abandoned": 0,
+        "backedOut": 0, "badBodies": 0,
         "commitAtEnd": place,
     }  # fmt: skip
     bench.fill(0, 3)

@@ -61,9 +61,14 @@ class PenstockDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """A streaming source. Raises SourceError."""
         require("a streaming source")
+        options = o.parse(self.options, o.STREAM)
+        if options["mode"] == "journal":
+            from .source.journal_stream import JournalStreamReader
+
+            return JournalStreamReader(options, schema)
         from .source.stream import StreamReader
 
-        return StreamReader(o.parse(self.options, o.STREAM), schema, self.has_listener)
+        return StreamReader(options, schema, self.has_listener)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A batch sink. Raises SourceError."""

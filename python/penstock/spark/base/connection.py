@@ -4,22 +4,29 @@ one sentence.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import penstock
+from penstock.constants import ReasonCode
 
 from . import host
-from .errors import SourceError
+from .errors import CannotServe, SourceError
 from .options import Options
 
 if TYPE_CHECKING:
     from penstock import Queue, QueueManager
 
-__all__ = ["connect", "connected", "leave", "open_queue", "reported"]
+__all__ = ["connect", "connected", "leave", "open_queue", "reported", "served"]
 
 _NAME_LENGTH = 28  # of PutApplName
+_ELSEWHERE = (  # reasons of a process that is not where the queue manager is
+    ReasonCode.ENVIRONMENT_ERROR,
+    ReasonCode.NOT_AUTHORIZED,
+    ReasonCode.Q_MGR_NAME_ERROR,
+)
 
 
 @contextmanager
@@ -50,7 +57,40 @@ def connected(options: Options) -> Iterator[QueueManager]:
 
     Raises SourceError for errors of the engine in the block, too.
     """
-    qm = connect(options)
+    with _closed_at_end(connect(options), options) as qm:
+        yield qm
+
+
+@contextmanager
+def served(options: Options, where: host.Host) -> Iterator[QueueManager]:
+    """connected() for a task.
+
+    Args:
+        options: Of the use.
+        where: The driver's machine.
+
+    Raises:
+        WrongHost: The task runs on another machine.
+        CannotServe: It runs there, but cannot attach to the queue manager.
+    """
+    where.check(options["queueManager"])
+    try:
+        qm = connect(options)
+    except SourceError as error:
+        cause = error.__cause__
+        if not isinstance(cause, penstock.MQError) or cause.reason not in _ELSEWHERE:
+            raise
+        raise CannotServe(
+            f"{error}; this is a task on {host.here().name}, as user {os.geteuid()}: executors "
+            "need the PID namespace of the queue manager's processes, its home and region "
+            "directory as these have them, and the right to write there"
+        ) from cause
+    with _closed_at_end(qm, options):
+        yield qm
+
+
+@contextmanager
+def _closed_at_end(qm: QueueManager, options: Options) -> Iterator[QueueManager]:
     try:
         with reported(options, options["queue"]):
             yield qm

@@ -6,6 +6,7 @@ Spark shows an error with the trace of its worker; the sentence is the last line
 from __future__ import annotations
 
 __all__ = [
+    "CannotServe",
     "DataLoss",
     "OptionError",
     "SchemaError",
@@ -37,6 +38,10 @@ class VersionError(SourceError):
 
 class WrongHost(SourceError):
     """A task runs on another machine than the queue manager."""
+
+
+class CannotServe(SourceError):
+    """A task on the queue manager's machine cannot attach to it."""
 
 
 class DataLoss(SourceError):

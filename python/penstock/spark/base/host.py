@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,10 +18,11 @@ from pathlib import Path
 
 from .errors import WrongHost
 
-__all__ = ["Host", "application", "cores", "here", "jvm"]
+__all__ = ["Host", "application", "cores", "here", "jvm", "runs_tasks"]
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _MACHINE_ID = Path("/etc/machine-id")
+_LOCAL = re.compile(r"local(\[[^\]]*\])?\Z")  # a master that runs tasks in the driver's JVM
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,32 @@ def jvm() -> int | None:
 @cache
 def application() -> str | None:
     """The name of the Spark application that this process works for; None: for none."""
+    arguments = _arguments()
+    return None if arguments is None else application_of(arguments)
+
+
+def runs_tasks() -> bool:
+    """Whether tasks are processes of the same JVM as this one, or there is no JVM at all; False
+    where its command line does not say so.
+    """
+    arguments = _arguments()
+    return arguments is None or runs_tasks_of(arguments)
+
+
+def runs_tasks_of(arguments: Sequence[str]) -> bool:
+    """Whether the command line of a JVM names a master ``local`` or ``local[...]``."""
+    for option, value in pairwise(arguments):
+        if option == "--conf" and value.startswith("spark.master="):
+            return _LOCAL.match(value.partition("=")[2]) is not None
+    return any(o == "--master" and _LOCAL.match(value) for o, value in pairwise(arguments))
+
+
+def _arguments() -> list[str] | None:
+    """The command line of the JVM above this process; None: there is none."""
     pid = jvm()
     if pid is None:
         return None
-    arguments = Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0")
-    return application_of(arguments)
+    return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0")
 
 
 def application_of(arguments: Sequence[str]) -> str | None:

@@ -15,15 +15,19 @@ from .errors import OptionError
 
 __all__ = ["OPTIONS", "Option", "Options", "parse"]
 
+MOST_SECONDS = 99_999_999.9  # of an expiry
 _MOST = (1 << 63) - 1
-READ, JOURNAL, STREAM, WRITE, SINK = (
+_IDENTIFIER = 24  # bytes of MsgId, CorrelId, GroupId
+READ, JOURNAL, STREAM, JOURNAL_STREAM, WRITE, SINK = (
     "batch read",
     "batch read of the journal",
     "streaming source",
+    "stream over the journal",
     "batch sink",
     "streaming sink",
 )
-_READS = (READ, JOURNAL, STREAM)
+_OF_JOURNAL = (JOURNAL, JOURNAL_STREAM)
+_READS = (READ, JOURNAL, STREAM, JOURNAL_STREAM)
 _WRITES = (WRITE, SINK)
 _ALL = (*_READS, *_WRITES)
 
@@ -35,6 +39,7 @@ _ELSEWHERE = {
     "qmgr": "queueManager",
     "includeheaders": "includeProperties",
     "maxoffsetspertrigger": "maxMessagesPerTrigger",
+    "minoffsetspertrigger": "minMessages",
     "maxfilespertrigger": "maxMessagesPerTrigger",
     "numpartitions": "minPartitions",
     "maxrecordsperbatch": "batchRows",
@@ -85,11 +90,43 @@ def _bytes(value: str) -> int:
     return int(digits) << unit
 
 
+def _identifier(value: str) -> bytes:
+    """24 bytes as hexadecimal digits; a shorter one is filled up with zeros, as MQ does."""
+    try:
+        read = bytes.fromhex(value.strip())
+    except ValueError:
+        read = b""
+    if not 1 <= len(read) <= _IDENTIFIER:
+        raise ValueError(f"hexadecimal digits of 1 to {_IDENTIFIER} bytes")
+    return read.ljust(_IDENTIFIER, b"\0")
+
+
+def _duration(value: str) -> float:
+    """``30s``, ``15m``: seconds."""
+    text = value.strip().lower()
+    for ending, unit in (("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0)):
+        digits = text.removesuffix(ending)
+        if digits != text and digits.isascii() and digits.isdigit() and len(digits) < 10:
+            return int(digits) * unit
+    raise ValueError("a time such as 500ms, 30s, 15m or 1h")
+
+
 def _flag(value: str) -> bool:
     try:
         return {"true": True, "false": False}[value.strip().lower()]
     except KeyError:
         raise ValueError("true or false") from None
+
+
+def _seconds(value: str) -> float:
+    expected = f"seconds from 0 to {MOST_SECONDS}, such as 60 or 0.5"
+    try:
+        number = float(value)
+    except ValueError:
+        raise ValueError(expected) from None
+    if not 0 <= number <= MOST_SECONDS:  # NaN is neither
+        raise ValueError(expected)
+    return number
 
 
 def _choice(*words: str) -> Callable[[str], str]:
@@ -117,7 +154,28 @@ OPTIONS = (
     Option("queueManager", _ALL, _text, None, "name of the queue manager; needed"),
     Option("home", _ALL, _text, None, "directory of queue managers; else PENSTOCK_HOME"),
     Option("queue", _ALL, _text, None, "name of the queue; also the path of load() and save()"),
-    Option("mode", (READ, JOURNAL), _choice("browse", "journal"), "browse", "what a read reads"),
+    Option(
+        "queuePattern",
+        _OF_JOURNAL,
+        _text,
+        None,
+        "instead of queue: all queues with such names, * for any characters, ? for one",
+    ),
+    Option(
+        "mode",
+        _READS,
+        _choice("browse", "journal"),
+        None,
+        "journal: the journal instead of a queue, which a batch read browses",
+    ),
+    Option(
+        "isolation",
+        _OF_JOURNAL,
+        _choice("committed", "none"),
+        None,
+        "rows of the journal: committed, the events of decided units of work in the order of the "
+        "decisions (the default of a stream); none, all records (that of a batch read)",
+    ),
     Option(
         "includeProperties",
         (READ, STREAM),
@@ -125,11 +183,35 @@ OPTIONS = (
         False,
         "take an MQRFH2 off the bodies and fill the column properties with what it says",
     ),
+    Option("priority", (READ,), _number(0, 9), None, "only messages of that priority"),
+    Option(
+        "correlId",
+        (READ,),
+        _identifier,
+        None,
+        "only messages with that correlation identifier, in hexadecimal digits",
+    ),
+    Option("fromTime", (READ,), _text, None, "only messages that were put from then on, ISO 8601"),
     Option("batchRows", _READS, _number(1, 1_000_000), 10_000, "rows of an Arrow batch"),
     Option("batchBytes", _READS, _bytes, 32 << 20, "bytes of an Arrow batch, about"),
-    Option("failOnDataLoss", (STREAM, JOURNAL), _flag, True, "end when something is missing"),
+    Option("failOnDataLoss", (STREAM, *_OF_JOURNAL), _flag, True, "end when something is missing"),
     Option("maxMessagesPerTrigger", (STREAM,), _number(1, _MOST), None, "of a micro-batch"),
-    Option("maxBytesPerTrigger", (STREAM,), _bytes, None, "of a micro-batch's bodies, about"),
+    Option(
+        "minMessages",
+        (STREAM,),
+        _number(1, _MOST),
+        None,
+        "a micro-batch waits until so many messages are on the queue; void under once and "
+        "availableNow",
+    ),
+    Option("maxTriggerDelay", (STREAM,), _duration, 900.0, "how long minMessages waits at most"),
+    Option(
+        "maxBytesPerTrigger",
+        (STREAM, JOURNAL_STREAM),
+        _bytes,
+        None,
+        "of a micro-batch's bodies, about",
+    ),
     Option(
         "nonPersistent",
         (STREAM,),
@@ -145,8 +227,46 @@ OPTIONS = (
         "what a new stream does about prepared messages of its queue whose stream does not run: "
         "end, return them to the queue, or leave them",
     ),
+    Option(
+        "probe",
+        (STREAM,),
+        _choice("auto", "always", "never"),
+        "auto",
+        "whether an empty micro-batch finds out, before the first message is taken, that executors "
+        "reach the queue manager; auto: unless the master is local",
+    ),
+    Option(
+        "order",
+        (READ, STREAM),
+        _choice("priority", "arrival"),
+        "priority",
+        "of the rows, and of what a micro-batch takes: highest priority first, as a queue gives "
+        "them, or in the order in which they were put",
+    ),
+    Option(
+        "onBadBody",
+        (READ, STREAM),
+        _choice("fail", "null", "deadletter"),
+        "fail",
+        "what a body does that cannot be decoded to the type of the column body (text, JSON): end, "
+        "be null, or, in a stream, move its message to the dead-letter queue (deadLetter)",
+    ),
+    Option(
+        "deadLetterQueue",
+        (STREAM, *_WRITES),
+        _text,
+        None,
+        "of a stream: for messages with bad bodies, and for those that BOQNAME does not take; else "
+        "DEADQ. Of a sink: for rows that cannot be put; else they fail the job",
+    ),
     Option("messagesPerPartition", (STREAM,), _number(1, _MOST), 50_000, "at most"),
-    Option("minPartitions", (READ, STREAM), _number(1, 100_000), None, "of a read, about"),
+    Option(
+        "minPartitions",
+        (READ, STREAM, JOURNAL_STREAM),
+        _number(1, 100_000),
+        None,
+        "of a read, about",
+    ),
     Option(
         "eagerCommit",
         (STREAM,),
@@ -155,11 +275,19 @@ OPTIONS = (
         "commit a micro-batch when the next one is asked for; false with "
         "asyncProgressTrackingEnabled",
     ),
-    Option("startingLsn", (JOURNAL,), _number(0, _MOST), None, "first LSN"),
+    Option(
+        "startingOffsets",
+        (JOURNAL_STREAM,),
+        _choice("earliest", "latest", "time", "lsn"),
+        None,
+        "where a new stream begins: at the oldest record, behind the newest (the default), at "
+        "startingTime, at startingLsn",
+    ),
+    Option("startingLsn", _OF_JOURNAL, _number(0, _MOST), None, "first LSN"),
     Option("endingLsn", (JOURNAL,), _number(0, _MOST), None, "LSN behind the last"),
-    Option("startingTime", (JOURNAL,), _text, None, "ISO 8601, of batches of the journal"),
+    Option("startingTime", _OF_JOURNAL, _text, None, "ISO 8601, of batches of the journal"),
     Option("endingTime", (JOURNAL,), _text, None, "ISO 8601, of batches of the journal"),
-    Option("events", (JOURNAL,), _text, None, "PUT, GET, ...; with commas"),
+    Option("events", _OF_JOURNAL, _text, None, "PUT, GET, ...; with commas"),
     Option("onDamage", (JOURNAL,), _choice("refuse", "skip"), "refuse", "what damage does"),
     Option("verify", (JOURNAL,), _flag, False, "compare checksums of bodies that are not read"),
     Option(
@@ -169,9 +297,18 @@ OPTIONS = (
         "persistent",
         "rows whose column persistent is null or missing: persistent, or as the queue's DEFPSIST",
     ),
+    Option(
+        "expiry",
+        _WRITES,
+        _seconds,
+        None,
+        "seconds, decimals included, of rows whose column expiry is null or missing; default: "
+        "they do not expire",
+    ),
     Option("txnAppId", (WRITE,), _text, None, "with txnVersion: a write that is done once"),
     Option("txnVersion", (WRITE,), _number(0, _MOST), None, "rises from write to write"),
 )
+_JOURNAL_OF = {READ: JOURNAL, STREAM: JOURNAL_STREAM}
 _BY_NAME = {option.name.lower(): option for option in OPTIONS}
 
 
@@ -192,7 +329,7 @@ def parse(given: Mapping[str, str], *uses: str) -> Options:
     Args:
         given: As Spark gives them: names in any case.
         uses: READ, STREAM, WRITE or SINK, or those that it may turn out to be; with mode=journal
-            READ becomes JOURNAL.
+            READ becomes JOURNAL, and STREAM JOURNAL_STREAM.
 
     Raises:
         OptionError: One is unknown, unfit, or missing.
@@ -212,8 +349,8 @@ def parse(given: Mapping[str, str], *uses: str) -> Options:
                 f"load() or save() names queue {path}, option queue names {lower['queue']}"
             )
         lower["queue"] = path
-    if READ in uses and _value("mode", lower) == "journal":
-        uses = (JOURNAL,)
+    if _value("mode", lower) == "journal":
+        uses = tuple(_JOURNAL_OF.get(use, use) for use in uses)
     for key in lower:
         _check_known(key, uses)
     values = {
@@ -225,9 +362,42 @@ def parse(given: Mapping[str, str], *uses: str) -> Options:
         raise OptionError('option queueManager is missing: .option("queueManager", "QM1")')
     if values["queue"] is None and not {READ, STREAM}.isdisjoint(uses):
         raise OptionError(f"option queue is missing: a {uses[0]} reads one queue")
+    if not set(_OF_JOURNAL).isdisjoint(uses):
+        _check_journal(values, uses)
+    elif READ not in uses and values.get("mode") == "browse":
+        raise OptionError("a stream takes the messages of a queue: mode=browse is of a batch read")
+    if STREAM in uses:
+        _check_stream(values, lower)
     if WRITE in uses and (values["txnAppId"] is None) != (values["txnVersion"] is None):
         raise OptionError("options txnAppId and txnVersion go together: one of them is missing")
     return Options(values)
+
+
+def _check_stream(values: Mapping[str, Any], given: Mapping[str, str]) -> None:
+    """Raises OptionError for options of a stream that contradict each other."""
+    fewest, most = values["minMessages"], values["maxMessagesPerTrigger"]
+    if fewest is None and "maxtriggerdelay" in given:
+        raise OptionError("option maxTriggerDelay goes with minMessages, which is missing")
+    if fewest is not None and most is not None and fewest > most:
+        raise OptionError(
+            f"option minMessages is {fewest}, more than maxMessagesPerTrigger, which is {most}"
+        )
+
+
+def _check_journal(values: Mapping[str, Any], uses: tuple[str, ...]) -> None:
+    """Raises OptionError for options of the journal that contradict each other."""
+    if values["queue"] is not None and values["queuePattern"] is not None:
+        raise OptionError("options queue and queuePattern: only one of them chooses the queues")
+    given = [name for name in ("startingLsn", "startingTime") if values[name] is not None]
+    if uses != (JOURNAL_STREAM,):
+        return
+    wanted = {"lsn": ["startingLsn"], "time": ["startingTime"]}
+    kind = values["startingOffsets"]
+    if kind is None and len(given) < 2:
+        return
+    if given != wanted.get(kind, []):
+        needed = " and ".join(wanted.get(kind, [])) or "neither startingLsn nor startingTime"
+        raise OptionError(f"option startingOffsets={kind or 'lsn or time'} goes with {needed}")
 
 
 def _value(key: str, lower: Mapping[str, str]) -> Any:

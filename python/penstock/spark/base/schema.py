@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import SchemaError
 
 if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
 __all__ = [
     "MESSAGE",
@@ -62,6 +62,7 @@ body, as it is stored.
 """
 
 _EITHER = {"body": ("binary", "string")}  # as a string: UTF-8
+_OF_JSON = ("string", "boolean", "tinyint", "smallint", "int", "bigint", "float", "double")
 
 WRITABLE: Mapping[str, tuple[str, ...]] = {
     "body": ("binary", "string"),
@@ -85,7 +86,7 @@ WRITABLE: Mapping[str, tuple[str, ...]] = {
 """Column of a written table -> the types it may have. Exactly one of body and value is present.
 
 properties: unless null or empty, put as an MQRFH2 in front of the body. expiry: seconds, rounded up
-to tenths; null: it does not expire. 0 is refused (2013), as in MQ. decimal: of any precision.
+to tenths, so that 0 is one tenth; null: as the option expiry says. decimal: of any precision.
 """
 
 PASSED_OVER = frozenset(
@@ -99,7 +100,6 @@ def struct_type(columns: Mapping[str, str]) -> StructType:
     from pyspark.sql.types import (
         BinaryType,
         BooleanType,
-        DataType,
         DoubleType,
         IntegerType,
         LongType,
@@ -134,8 +134,26 @@ def check_read(schema: StructType, columns: Mapping[str, str]) -> None:
         seen.add(field.name)
         kind = field.dataType.simpleString()
         allowed = _EITHER.get(field.name, (columns[field.name],))
-        if kind not in allowed:
+        if field.name == "body" and kind.startswith(("struct", "array")):
+            _check_json(field.dataType)
+        elif kind not in allowed:
             raise SchemaError(f"column {field.name} is {' or '.join(allowed)}, not {kind}")
+
+
+def _check_json(kind: DataType) -> None:
+    """Raises SchemaError for a type that JSON has no value of."""
+    from pyspark.sql.types import ArrayType, StructType
+
+    if isinstance(kind, StructType):
+        for field in kind.fields:
+            _check_json(field.dataType)
+    elif isinstance(kind, ArrayType):
+        _check_json(kind.elementType)
+    elif kind.simpleString() not in _OF_JSON:
+        raise SchemaError(
+            f"column body is JSON where it is a struct or an array, whose values are "
+            f"{', '.join(_OF_JSON)}, structs and arrays of these, not {kind.simpleString()}"
+        )
 
 
 def check_write(schema: StructType, queue: str | None) -> None:

@@ -3,7 +3,8 @@
 =======  ===================  ====================================================================
 format   global id            qualifier
 =======  ===================  ====================================================================
-PSPK     the stream's id      ``<unit>.<part>``: messages of a micro-batch; ``ledger``
+PSPK     the stream's id      ``<unit>.<part>``: messages of a micro-batch; ``<unit>.aside.<rest>``:
+                              what was put aside of it (source/aside.py); ``ledger``
 PSNK     ``<sink>.<version>`` ``<partition>.<attempt>.<nth>.<write>``: what a task put; ``ledger``
 =======  ===================  ====================================================================
 
@@ -28,6 +29,8 @@ __all__ = [
     "MOST_UNITS",
     "SINK",
     "SOURCE",
+    "aside_unit",
+    "asides",
     "back_out",
     "ledger_unit",
     "ledgers",
@@ -44,6 +47,7 @@ SOURCE = int.from_bytes(b"PSPK", "big")
 SINK = int.from_bytes(b"PSNK", "big")
 MOST_UNITS = 4095  # of one commit, beside the ledger's
 _LEDGER = b"ledger"
+_ASIDE = b".aside."
 
 
 def new_id() -> str:
@@ -54,6 +58,21 @@ def new_id() -> str:
 def stream_unit(stream: str, unit: int, part: int) -> Xid:
     """Of a part of a micro-batch."""
     return Xid(SOURCE, stream.encode(), f"{unit}.{part}".encode())
+
+
+def aside_unit(stream: str, unit: int, rest: str) -> Xid:
+    """Of what is put aside of a micro-batch."""
+    return Xid(SOURCE, stream.encode(), b"%d%s%s" % (unit, _ASIDE, rest.encode()))
+
+
+def asides(xids: Iterable[Xid], stream: str) -> dict[int, dict[Xid, str]]:
+    """Such units of a stream among those: number -> name -> rest of the qualifier."""
+    found: dict[int, dict[Xid, str]] = {}
+    for xid in xids:
+        number, is_one, rest = xid.bqual.partition(_ASIDE)
+        if xid.format_id == SOURCE and xid.gtrid == stream.encode() and is_one:
+            found.setdefault(int(number), {})[xid] = rest.decode("ascii")
+    return found
 
 
 def task_unit(sink: str, version: int, partition: int, attempt: int, nth: int, write: str) -> Xid:
@@ -75,7 +94,7 @@ def of_stream(xids: Iterable[Xid], stream: str) -> tuple[dict[int, dict[int, Xid
             continue
         if xid.bqual == _LEDGER:
             ledgers.append(xid)
-        else:
+        elif _ASIDE not in xid.bqual:
             number, part = xid.bqual.decode("ascii").split(".")
             numbers.setdefault(int(number), {})[int(part)] = xid
     return numbers, ledgers

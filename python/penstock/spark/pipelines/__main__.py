@@ -51,14 +51,19 @@ _HOME = click.option("--home", metavar="DIR", help="Directory of the queue manag
 @_MANAGER
 @_HOME
 @click.option("--queue", default="LOG.LINES", show_default=True, help="Queue of the lines.")
+@click.option("--formats", metavar="FILE", help="TOML file of formats, before the built-in ones.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
-def feed_command(queue_manager: str, home: str | None, queue: str, files: tuple[str, ...]) -> None:
+def feed_command(
+    queue_manager: str, home: str | None, queue: str, formats: str | None, files: tuple[str, ...]
+) -> None:
     """Put each line of FILES on a queue once, the worst with the highest priority."""
     import penstock
     from penstock.spark.pipelines.feed import feed
+    from penstock.spark.pipelines.user_formats import all_formats
 
+    known = all_formats(formats)
     with penstock.connect(queue_manager, home) as qm:
-        fed = feed(qm, queue, files)
+        fed = feed(qm, queue, files, known)
     click.echo(f"{fed.messages} messages, {fed.bytes} bytes, {fed.files} files")
 
 
@@ -87,7 +92,7 @@ def alerts_command(
 @command_line(IngestOptions)
 def ingest_command(**given: Any) -> None:
     """Log lines from a queue into a partitioned Parquet table, the worst as alerts on a queue."""
-    from penstock.spark.pipelines.ingest import ingest
+    from penstock.spark.pipelines.ingest import counted, ingest
 
     spark = _session("penstock ingest")
     queries = ingest(spark, given)
@@ -96,6 +101,26 @@ def ingest_command(**given: Any) -> None:
         spark.streams.awaitAnyTermination()
     for query in queries:
         query.stop()
+    found = counted(spark, given["table"])
+    click.echo(
+        f"{found.all} lines; {found.generic} of no known format, {found.timeless} without a time"
+    )
+    spark.stop()
+
+
+@commands.command("unmatched")
+@click.option("--table", required=True, help="Folder of the Parquet table of ingest.")
+@click.option("--rows", type=click.IntRange(1), default=20, show_default=True, help="At most.")
+def unmatched_command(table: str, rows: int) -> None:
+    """Report the lines of a table that no format matches or that have no time, by their shape."""
+    from penstock.cli.terminal import table_console
+    from penstock.spark.pipelines.ingest import unmatched
+    from penstock.spark.pipelines.show import show_rows
+
+    spark = _session("penstock unmatched")
+    found = unmatched(spark, table)
+    show_rows(table_console(), "lines of no known format or time", found.columns,
+              found.limit(rows).collect())  # fmt: skip
     spark.stop()
 
 

@@ -17,14 +17,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 import penstock
 
-from .formats import severity_of
+from .formats import FORMATS, Format, severity_of
 
 __all__ = ["POSITIONS", "Fed", "LineTooLong", "feed"]
 
@@ -46,7 +46,12 @@ class LineTooLong(ValueError):
     """A line that is too long for a message; the text names its position."""
 
 
-def feed(qm: penstock.QueueManager, queue: str, files: Iterable[str | Path]) -> Fed:
+def feed(
+    qm: penstock.QueueManager,
+    queue: str,
+    files: Iterable[str | Path],
+    formats: Sequence[Format] = FORMATS,
+) -> Fed:
     """Puts every line of the files that was not put yet, persistent, in units of work.
 
     Both queues are created when absent.
@@ -55,6 +60,7 @@ def feed(qm: penstock.QueueManager, queue: str, files: Iterable[str | Path]) -> 
         qm: A connection; its current thread must have no open unit of work.
         queue: Name of the queue for the lines, at most 38 characters.
         files: Their lines end with a newline; a carriage return before it is left in the message.
+        formats: Of the lines, for their levels.
 
     Raises:
         ObjectInUse: 2042: another feeder works on this queue.
@@ -74,7 +80,8 @@ def feed(qm: penstock.QueueManager, queue: str, files: Iterable[str | Path]) -> 
             with path.open("rb") as opened:
                 opened.seek(_position(positions, key, path))
                 for unit in _units(opened, most):
-                    _put(qm, lines, positions, key, path, unit, opened.tell())
+                    levels = [severity_of(line, formats) for line in unit]
+                    _put(qm, lines, positions, key, path, unit, levels, opened.tell())
                     messages += len(unit)
                     size += sum(map(len, unit))
     return Fed(messages, size, looked_at)
@@ -131,6 +138,7 @@ def _put(
     key: bytes,
     path: Path,
     unit: list[bytes],
+    levels: list[int],
     offset: int,
 ) -> None:
     """Puts a unit of lines and the position behind it, or neither."""
@@ -142,4 +150,4 @@ def _put(
         except penstock.NoMessageAvailable:
             pass
         positions.put(record.encode("utf-8", "surrogateescape"), persistent=True, correl_id=key)
-        lines.put_batch(unit, priority=[severity_of(line) for line in unit], persistent=True)
+        lines.put_batch(unit, priority=levels, persistent=True)

@@ -2,7 +2,8 @@
 
 A format is one regular expression with groups in a fixed order, in the common syntax of Python's
 ``re`` and Java's ``Pattern``, and the notation of its time. The first format that matches a line is
-its format; ``generic`` comes last and matches everything.
+its format; ``generic`` comes last and matches everything. More formats come from a file of the user
+(user_formats.py).
 
 Terms:
     level     The level in the line, in one of the spellings of ``LEVELS``.
@@ -12,6 +13,7 @@ Terms:
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 __all__ = [
@@ -19,8 +21,10 @@ __all__ = [
     "FORMATS",
     "GENERIC",
     "LEVELS",
+    "PARTS",
     "SEVERITY",
     "SPELLINGS",
+    "TIMES",
     "Format",
     "Parsed",
     "parse_line",
@@ -52,6 +56,10 @@ SPELLINGS = {
 }
 """Other spellings of levels, in upper case -> the level."""
 
+PARTS = ("time", "level", "component", "message")
+TIMES = ("iso", "yearless", "epoch", "epoch_ms")
+"""Notations of times that are no patterns of Spark."""
+
 LEVELS = (*SEVERITY, *SPELLINGS)
 DEFAULT_LEVEL = "INFO"
 
@@ -66,18 +74,20 @@ class Format:
 
     Attributes:
         name: Value of the table's column ``log_format``.
-        pattern: Matches the whole line, without its end. Its level group matches one of ``LEVELS``,
-            in upper or in lower case.
-        groups: Number of the group of ``time``, ``level``, ``component`` and ``message``; 0: the
-            format does not contain it.
+        pattern: Matches the whole line, without its end.
+        groups: Number of the group of each of ``PARTS``; 0: the format does not contain it. The
+            message is then the whole line.
         time: Notation of the time: ``iso`` (date and time, blank or T between, fraction after point
-            or comma, zone or none), ``yearless`` (as in syslog), or a Spark pattern.
+            or comma, zone or none), ``yearless`` (as in syslog), ``epoch`` and ``epoch_ms`` (since
+            1970 UTC), or a Spark pattern, in which the year may be missing.
+        levels: Spellings of levels that only this format has, in upper case; others are ``LEVELS``.
     """
 
     name: str
     pattern: str
     groups: tuple[int, int, int, int]
     time: str
+    levels: Mapping[str, str] = field(default_factory=dict)
     compiled: re.Pattern[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -118,7 +128,36 @@ FORMATS = (
         (1, 4, 2, 3),
         "yearless",
     ),
-)
+    Format(  # 2015-10-18 18:01:47,978 INFO [main] org.apache.hadoop.Class: text
+        "hadoop",
+        rf"(\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d,\d+) ({_WORDS}) +\[.*?\] ([^\s:]+): (.*)",
+        (1, 2, 3, 4),
+        "iso",
+    ),
+    Format(  # 03-17 16:13:38.811  1702  2395 D WindowManager: text
+        "android",
+        r"(\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) +\d+ +\d+ ([VDIWEFA]) ([^:]*?) *: ?(.*)",
+        (1, 2, 3, 4),
+        "MM-dd HH:mm:ss.SSS",
+        {"V": "TRACE", "D": "DEBUG", "I": "INFO", "W": "WARN", "E": "ERROR", "F": "FATAL",
+         "A": "FATAL"},
+    ),
+    Format(  # - 1117838570 2005.06.03 R02-M1 2005-06-03-15.42.50.675872 R02-M1 RAS KERNEL INFO text
+        "bgl",
+        r"\S+ \d+ \d{4}\.\d\d\.\d\d \S+ (\d{4}-\d\d-\d\d-\d\d\.\d\d\.\d\d\.\d{6}) \S+ \S+ (\S+) "
+        rf"({_WORDS}|FAILURE) ?(.*)",
+        (1, 3, 2, 4),
+        "yyyy-MM-dd-HH.mm.ss.SSSSSS",
+        {"FAILURE": "FATAL"},
+    ),
+    Format(  # - 1131566461 2005.11.09 dn228 Nov 9 12:01:01 dn228/dn228 crond[2915]: text
+        "thunderbird",
+        r"\S+ (\d+) \d{4}\.\d\d\.\d\d \S+ [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \S+ "
+        rf"(?:([^\s:\[\]]+)(?:\[\d+\])?: )?((?:({_LOWER}): )?.*)",
+        (1, 4, 2, 3),
+        "epoch",
+    ),
+)  # fmt: skip
 
 GENERIC = Format(  # a time where a line may begin with one; the first word that is a level
     "generic",
@@ -142,15 +181,17 @@ class Parsed:
     message: str
 
 
-def parse_line(line: bytes | str) -> Parsed:
+def parse_line(line: bytes | str, formats: Sequence[Format] = FORMATS) -> Parsed:
     """Splits a line, with or without its end of line, into its parts. Never fails."""
     text = line.decode("utf-8", "replace") if isinstance(line, bytes) else line
     text = text.rstrip("\r\n")
-    for form in FORMATS:
+    for form in formats:
         match = form.compiled.fullmatch(text)
         if match:
-            time, said, component, message = (match[n] if n else None for n in form.groups)
-            return Parsed(form.name, time, _level(said), component or None, message or "")
+            time, said, component = (match[n] if n else None for n in form.groups[:3])
+            level = form.levels.get((said or "").upper()) or _level(said)
+            message = match[form.groups[3]] or ""  # group 0 is the line
+            return Parsed(form.name, time, level, component or None, message)
     match = GENERIC.compiled.fullmatch(text)
     assert match is not None, text
     said = next((match[n] for n in GENERIC_LEVELS if match[n]), None)
@@ -160,9 +201,10 @@ def parse_line(line: bytes | str) -> Parsed:
 def _level(said: str | None) -> str:
     """The level of a spelling."""
     word = (said or DEFAULT_LEVEL).upper()
-    return SPELLINGS.get(word, word)
+    level = SPELLINGS.get(word, word)
+    return level if level in SEVERITY else DEFAULT_LEVEL
 
 
-def severity_of(line: bytes | str) -> int:
+def severity_of(line: bytes | str, formats: Sequence[Format] = FORMATS) -> int:
     """The priority with which a line's message is put, 0 to 9."""
-    return SEVERITY[parse_line(line).level]
+    return SEVERITY[parse_line(line, formats).level]

@@ -9,32 +9,39 @@ Two streams, each exactly once:
 
 So every row of at least that level has one alert, whatever process is killed. The table must be
 read by Spark: only Spark distinguishes files of unfinished micro-batches from the others.
+
+A line that no format matches is of the format ``generic``; one without a time that can be read is
+of the day ``unknown``. unmatched() reports both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from .formats import SEVERITY
+from .formats import FORMATS, GENERIC, SEVERITY, Format
 from .options import IngestOptions, OptionError, read_options
-from .parse import PARSED, parse
+from .parse import PARSED, check_formats, parse
+from .user_formats import all_formats
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["alerts_of", "ingest", "table_of"]
+__all__ = ["Lines", "alerts_of", "counted", "ingest", "table_of", "unmatched"]
 
 TABLE = (
     "msg_id binary, sequence long, lsn long, priority int, put_time timestamp, "
     "event_time timestamp, level string, severity int, component string, message string, "
-    "log_format string, day date"
+    "log_format string, day string"
 )
 PARTITIONS = ("log_format", "day")
+UNKNOWN = "unknown"  # the day of lines without a time that can be read
+_SHAPE = 60  # characters of a line that its shape is made of
 MOST_CHARACTERS = {"component": 1_000, "message": 10_000}
 """Limit for long texts in an alert, which has their beginning. The table has all of them."""
 
@@ -62,11 +69,13 @@ def ingest(
     level = chosen.alert_level.upper()
     if level not in SEVERITY:
         raise OptionError(f"option alertLevel is one of {', '.join(SEVERITY)}, not {level!r}")
+    formats = all_formats(chosen.formats)
+    check_formats(spark, formats[: -len(FORMATS)])
     register(spark)
     _make_alert_queue(chosen)
     # the second stream must see from its first look on that the table has a list of its files
     Path(chosen.table, "_spark_metadata").mkdir(parents=True, exist_ok=True)
-    first = _to_table(spark, chosen)
+    first = _to_table(spark, chosen, formats)
     if chosen.trigger.lower() == "availablenow":
         first.awaitTermination()
     second = _to_alerts(spark, chosen, SEVERITY[level])
@@ -75,11 +84,12 @@ def ingest(
     return first, second
 
 
-def table_of(messages: DataFrame, zone: str = "UTC") -> DataFrame:
+def table_of(
+    messages: DataFrame, zone: str = "UTC", formats: Sequence[Format] = FORMATS
+) -> DataFrame:
     """Messages of the source as rows of the table, columns as in ``TABLE``."""
-    parsed = parse(messages, zone=zone).withColumn(
-        "day", F.to_date(F.coalesce("event_time", "put_time"))
-    )
+    day = F.coalesce(F.date_format("event_time", "yyyy-MM-dd"), F.lit(UNKNOWN))
+    parsed = parse(messages, zone=zone, formats=formats).withColumn("day", day)
     return parsed.select("msg_id", "sequence", "lsn", "priority", "put_time", *_rest())
 
 
@@ -107,6 +117,56 @@ def alerts_of(rows: DataFrame, severity: int) -> DataFrame:
     )
 
 
+@dataclass(frozen=True)
+class Lines:
+    """Numbers of lines in a table: all, those that no format matches, those without a time."""
+
+    all: int
+    generic: int
+    timeless: int
+
+
+def counted(spark: SparkSession, table: str) -> Lines:
+    """Counts the lines of a table; only the lists of its files are read, not the lines."""
+    rows = _read_table(spark, table).groupBy(*PARTITIONS).count().collect()
+    return Lines(
+        sum(row["count"] for row in rows),
+        sum(row["count"] for row in rows if row.log_format == GENERIC.name),
+        sum(row["count"] for row in rows if row.day == UNKNOWN),
+    )
+
+
+def unmatched(spark: SparkSession, table: str) -> DataFrame:
+    """The lines that no format matches or that have no time, by their shape, the most first.
+
+    A shape is the beginning of a line with ``0`` for numbers and ``a`` for words: lines of one
+    program have few of them.
+
+    Returns:
+        Columns ``lines`` (their number), ``log_format``, ``no_time`` (of how many no time could be
+        read), ``shape``, and ``example``, one of the lines.
+    """
+    rows = _read_table(spark, table)
+    shape = F.substring("message", 1, _SHAPE)
+    for pattern, text in ((r"[0-9]+", "0"), (r"[A-Za-z]+", "a"), (r"a( a)+", "a")):
+        shape = F.regexp_replace(shape, pattern, text)
+    return (
+        rows.where((F.col("log_format") == GENERIC.name) | (F.col("day") == UNKNOWN))
+        .groupBy("log_format", shape.alias("shape"))
+        .agg(
+            F.count(F.lit(1)).alias("lines"),
+            F.count_if(F.col("day") == UNKNOWN).alias("no_time"),
+            F.min("message").alias("example"),
+        )
+        .select("lines", "log_format", "no_time", "shape", "example")
+        .orderBy(F.desc("lines"), "shape")
+    )
+
+
+def _read_table(spark: SparkSession, table: str) -> DataFrame:
+    return spark.read.schema(TABLE).parquet(table)
+
+
 def _make_alert_queue(chosen: IngestOptions) -> None:
     import penstock
 
@@ -120,7 +180,9 @@ def _trigger(chosen: IngestOptions) -> dict[str, Any]:
     return {"processingTime": chosen.trigger}
 
 
-def _to_table(spark: SparkSession, chosen: IngestOptions) -> StreamingQuery:
+def _to_table(
+    spark: SparkSession, chosen: IngestOptions, formats: Sequence[Format]
+) -> StreamingQuery:
     limits = {"maxMessagesPerTrigger": str(chosen.max_messages_per_trigger)}
     if chosen.max_bytes_per_trigger is not None:
         limits["maxBytesPerTrigger"] = str(chosen.max_bytes_per_trigger)
@@ -130,7 +192,7 @@ def _to_table(spark: SparkSession, chosen: IngestOptions) -> StreamingQuery:
         .load()
     )
     return (
-        table_of(messages, chosen.time_zone)
+        table_of(messages, chosen.time_zone, formats)
         .writeStream.format("parquet")
         .partitionBy(*PARTITIONS)
         .option("path", chosen.table)

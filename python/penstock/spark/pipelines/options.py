@@ -160,6 +160,7 @@ class IngestOptions(ManagerOptions):
     max_messages_per_trigger: int = option("messages of a micro-batch", 10_000, kind=int)
     max_bytes_per_trigger: int | None = option("bytes of a micro-batch", kind=int)
     time_zone: str = option("zone of times that say none", "UTC")
+    formats: str | None = option("TOML file of formats of lines, before the built-in ones")
 
     @property
     def alerts_to(self) -> str:

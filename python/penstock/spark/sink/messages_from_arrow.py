@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from penstock._mqi_constants import descriptor as mq
 from penstock.batch.fields import CHARACTERS
 
-__all__ = ["bodies", "fields", "null_body", "with_headers"]
+__all__ = ["bodies", "data_fields", "fields", "null_bodies", "null_body", "with_headers"]
 
 _AS_Q_DEF_PRIORITY = mq.MQPRI_PRIORITY_AS_Q_DEF
 _IN_GROUP = mq.MQMF_MSG_IN_GROUP
@@ -24,6 +24,7 @@ _INTEGERS = {
     "encoding": mq.MQENC_REVERSED,
     "msg_seq_number": 1,
 }
+_TENTH = 0.1  # seconds: the shortest expiry
 _HEADER_ENCODING, _HEADER_CCSID = mq.MQENC_REVERSED, 1208
 _CHARACTERS = ("msg_id", "correl_id", "group_id", "format", "reply_to_q", "reply_to_qmgr")
 
@@ -32,6 +33,17 @@ def null_body(batch: Any) -> int | None:
     """The first row whose body is null, which no message can have; None: there is none."""
     body = _body(batch)
     return int(pc.index(body.is_null(), True).as_py()) if body.null_count else None
+
+
+def null_bodies(batch: Any) -> Any:
+    """Which rows have no body: an Arrow array of boolean."""
+    return _body(batch).is_null()
+
+
+def data_fields(batch: Any) -> list[tuple[int, int, str]]:
+    """Encoding, ccsid and format of each row's body."""
+    inner = [_inner(batch, name) for name in ("encoding", "ccsid", "format")]
+    return list(zip(*inner, strict=True))
 
 
 def _body(batch: Any) -> Any:
@@ -159,14 +171,26 @@ def _characters(column: Any, size: int, pad: bytes) -> Any:
     return made.view(f"S{size}").reshape(-1)
 
 
-def fields(batch: Any, persistence: int) -> dict[str, Any]:
+def _expiry(seconds: Any, default: float | None) -> Any:
+    """Seconds of each row; null is NaN: the default. What a read shows as 0 seconds left is put
+    with the shortest time that there is: MQ's Expiry of 0 is an error.
+    """
+    if default is not None:
+        seconds = np.where(np.isnan(seconds), default, seconds)
+    return np.where(seconds == 0, _TENTH, seconds)
+
+
+def fields(batch: Any, persistence: int, expiry: float | None = None) -> dict[str, Any]:
     """Arguments of ``put_batch()``; a column that is null throughout is not among them.
 
     Args:
         batch: The rows.
         persistence: MQPER_* of rows whose column ``persistent`` is null or missing.
+        expiry: Seconds of rows whose column ``expiry`` is; None: they do not expire.
     """
     given: dict[str, Any] = {"persistent": persistence}
+    if expiry is not None:
+        given["expiry"] = max(expiry, _TENTH)
     for name in batch.schema.names:
         column = batch.column(name)
         if column.null_count == batch.num_rows:
@@ -179,7 +203,7 @@ def fields(batch: Any, persistence: int) -> dict[str, Any]:
             given[name] = filled.to_numpy(zero_copy_only=False)
         elif name == "expiry":
             seconds = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-            given[name] = np.asarray(seconds, np.float64)  # null is NaN: unlimited
+            given[name] = _expiry(np.asarray(seconds, np.float64), expiry)
         elif name in _CHARACTERS:
             given[name] = _characters(column, *CHARACTERS[name])
     groups = given.get("group_id")

@@ -35,6 +35,9 @@ after the commit, before CL           visible, the ledger      the batch is writ
 after CL                              visible                  nothing to do
 ====================================  =======================  ====================================
 
+A row that cannot be put fails the job, or goes to the queue of the option deadLetterQueue
+(dead_letters.py).
+
 A row whose priority is above the queue manager's highest is put with the highest: MQ's warning 2049
 (MQRC_PRIORITY_EXCEEDS_MAXIMUM), not an error. The driver reports their number in a Python warning,
 once for each batch, on the standard error of the job: Spark commits in a Python process beside its
@@ -55,7 +58,7 @@ import hashlib
 import re
 import time
 import warnings
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -65,14 +68,16 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 import penstock
 from penstock._mqi_constants import descriptor as mq
+from penstock.constants import ReasonCode
 
 from ..base import host, units
-from ..base.connection import connected, open_queue
+from ..base.connection import connected, open_queue, served
 from ..base.errors import DataLoss, SchemaError, SourceError, TooManyUnits
 from ..base.ledger import Ledger, ledger
 from ..base.options import Options
 from ..base.schema import check_write
 from . import ending, keeper
+from .dead_letters import DeadLetters, is_of_queue, is_of_rows
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -81,6 +86,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchWriter", "Sink", "Written"]
 
+_MOST_ROWS = 1 << 30
 _BATCHES_AHEAD = 2  # of rows, taken from Spark before the ones before them are put
 _UNIT_MESSAGES = 50_000  # of one unit at most, however high MAXUMSGS is
 _KEYS = ("queue", "msg_id", "correl_id")  # columns that an error shows
@@ -92,13 +98,20 @@ class Written(WriterCommitMessage):
     """The units that a task has prepared."""
 
     def __init__(
-        self, sink: str, version: int, partition: int, counts: dict[str, int], warnings: int
+        self,
+        sink: str,
+        version: int,
+        partition: int,
+        counts: dict[str, int],
+        warnings: int,
+        dead: dict[int, int],
     ) -> None:
         self.sink = sink
         self.version = version
         self.partition = partition
         self.counts = counts  # name of a unit -> its messages
         self.warnings = warnings  # 2049: a priority above the queue manager's highest
+        self.dead = dead  # reason -> rows on the dead-letter queue
 
     @property
     def xids(self) -> list[Xid]:
@@ -121,10 +134,10 @@ class Sink:
         self.where = host.here()
 
     def check(self, qm: QueueManager) -> None:
-        """Raises MQError when the queue of the option cannot be written."""
-        name = self.options["queue"]
-        if name is not None:
-            open_queue(qm, name, "output").close()
+        """Raises MQError when a queue of the options cannot be written."""
+        for name in (self.options["queue"], self.options["deadLetterQueue"]):
+            if name is not None:
+                open_queue(qm, name, "output").close()
 
     # ---- in a task ----
 
@@ -143,8 +156,7 @@ class Sink:
 
         task = TaskContext.get()
         assert task is not None
-        self.where.check(self.options["queueManager"])
-        with connected(self.options) as qm:
+        with served(self.options, self.where) as qm:
             self.check(qm)  # also where there are no rows
             putting = _Putting(qm, self.options, (sink, version, write), task)
             try:
@@ -160,7 +172,8 @@ class Sink:
             finally:
                 putting.close()
         counts = {str(xid): count for xid, count in putting.counts.items()}
-        return Written(sink, version, task.partitionId(), counts, putting.warnings)
+        dead = putting.dead.counts if putting.dead is not None else {}
+        return Written(sink, version, task.partitionId(), counts, putting.warnings, dead)
 
     # ---- on the driver ----
 
@@ -228,6 +241,9 @@ class Sink:
             "messages": before.get("messages", 0) + sum(one.messages for one in written),
             "warnings": before.get("warnings", 0) + sum(one.warnings for one in written),
         }
+        dead = before.get("deadLetters", 0) + sum(sum(one.dead.values()) for one in written)
+        if dead:
+            sums["deadLetters"] = dead
         kept = None if owner == f"sink:{sink}" else ending.KEPT_SECONDS
         book.prepare(owner, {"version": version, "time": int(time.time()), **sums}, record, kept)
         qm.commit_prepared(*(xid for one in written for xid in one.xids), record)
@@ -246,6 +262,7 @@ class Sink:
             )
 
     def _warn(self, written: list[Written]) -> None:
+        self._warn_of_dead_letters(written)
         count = sum(one.warnings for one in written)
         if count:
             # Python shows a text once in a process: each batch has a different one
@@ -254,6 +271,20 @@ class Sink:
                 f"{written[0].sink}: {count} of "
                 f"{sum(one.messages for one in written)} messages were put with the highest "
                 "priority instead of a higher one: MQRC_PRIORITY_EXCEEDS_MAXIMUM (2049)",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    def _warn_of_dead_letters(self, written: list[Written]) -> None:
+        reasons: Counter[int] = Counter()
+        for one in written:
+            reasons.update(one.dead)
+        if reasons:
+            text = ", ".join(f"{count} with reason {reason}" for reason, count in reasons.items())
+            warnings.warn(
+                f"queue manager {self.options['queueManager']}, batch {written[0].version} of sink "
+                f"{written[0].sink}: {reasons.total()} of {sum(one.messages for one in written)} "
+                f"rows could not be put and are on {self.options['deadLetterQueue']}: {text}",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -360,10 +391,16 @@ class _Putting:
         self.qm = qm
         self.queue: str | None = options["queue"]  # None: a column names it
         self.persistence = _PERSISTENCE[options["persistence"]]
+        self.expiry: float | None = options["expiry"]
         self.batch = batch  # sink, version, write
         self.attempt = task.partitionId(), task.taskAttemptId()
         self.most = min(_UNIT_MESSAGES, int(str(qm.display("QMGR")[0]["maxumsgs"])))
         self.open: dict[str, Queue] = {}
+        self.dead: DeadLetters | None = None
+        if options["deadLetterQueue"] is not None:
+            target = self._open(options["deadLetterQueue"])
+            self.dead = DeadLetters(target, self.persistence, self.expiry)
+        self.step = _MOST_ROWS  # rows of a put: fewer after one that could not be put
         self.rows = self.before = 0  # of the task, so far; before the current record batch
         self.in_unit = 0
         self.counts: dict[Xid, int] = {}  # messages of the units that are prepared
@@ -380,15 +417,16 @@ class _Putting:
         self.before, self.rows = self.rows, self.rows + batch.num_rows
         if batch.num_rows == 0:
             return
-        from .messages_from_arrow import null_body, with_headers
+        from .messages_from_arrow import null_body
 
         null = null_body(batch)
         if null is not None:
-            raise SchemaError(
-                f"the body of a row is null; it may be empty ({self._row(batch, null)})"
-            )
-        with self._named(batch):
-            batch = with_headers(batch)
+            if self.dead is None:
+                raise SchemaError(
+                    f"the body of a row is null; it may be empty ({self._row(batch, null)})"
+                )
+            batch = self._without_null_bodies(batch)
+        batch = self._with_headers(batch)
         if self.queue is not None:
             self._put_rows(self._open(self.queue), batch, None)
             return
@@ -397,30 +435,109 @@ class _Putting:
         names = batch.column("queue")
         for name in pc.unique(names).to_pylist():
             chosen = pc.equal(names, name) if name is not None else names.is_null()
-            at = self._row(batch, pc.index(chosen, True).as_py())
-            if name is None:
-                raise SchemaError(f"a queue is null, and there is no option queue ({at})")
-            try:
-                queue = self._open(name)
-            except penstock.MQError as error:
+            rows = batch.filter(chosen if name is None else pc.fill_null(chosen, False))
+            queue = self._queue_of_rows(name, batch, rows, pc.index(chosen, True).as_py())
+            if queue is not None:
+                self._put_rows(queue, rows, pc.indices_nonzero(chosen))
+
+    def _queue_of_rows(self, name: str | None, batch: Any, rows: Any, first: int) -> Queue | None:
+        """The queue that rows name; None: there is none, and they are on the dead-letter queue."""
+        if name is None and self.dead is None:
+            raise SchemaError(
+                f"a queue is null, and there is no option queue ({self._row(batch, first)})"
+            )
+        try:
+            if name is not None:
+                return self._open(name)
+            reason = int(ReasonCode.OBJECT_NAME_ERROR)
+        except penstock.MQError as error:
+            if self.dead is None or not is_of_queue(error):
+                at = self._row(batch, first)
                 raise SourceError(f"queue {name} of a row: {error} ({at})") from error
-            self._put_rows(queue, batch.filter(chosen), pc.indices_nonzero(chosen))
+            reason = error.reason
+        self._put_dead(rows, reason, name or "")
+        return None
 
-    def _put_rows(self, queue: Queue, rows: Any, numbers: Any) -> None:
-        """Puts rows; ``numbers``: their numbers in the record batch, None: from 0."""
-        from .messages_from_arrow import bodies, fields
+    def _without_null_bodies(self, batch: Any) -> Any:
+        """The other rows; those go to the dead-letter queue, with empty bodies."""
+        import pyarrow.compute as pc
 
+        from .messages_from_arrow import null_bodies
+
+        null = null_bodies(batch)
+        self._put_dead(batch.filter(null), ReasonCode.BUFFER_ERROR, self.queue)
+        return batch.filter(pc.invert(null))
+
+    def _with_headers(self, batch: Any) -> Any:
+        """with_headers(); rows whose properties cannot be stored go to the dead-letter queue."""
+        from .messages_from_arrow import with_headers
+
+        while True:
+            try:
+                return with_headers(batch)
+            except penstock.MQError as error:
+                if self.dead is None or error.index is None:
+                    with self._named(batch):
+                        raise
+                index, reason = error.index, error.reason
+            self._put_dead(batch.slice(index, 1), reason, self.queue)
+            kept = [n for n in range(batch.num_rows) if n != index]
+            batch = batch.take(kept)
+
+    def _put_dead(self, rows: Any, reason: int, name: str | None) -> None:
+        """Puts rows on the dead-letter queue; ``name``: their queue, None: a column has it."""
+        assert self.dead is not None
+        rows = rows.select([column for column in rows.schema.names if column != "properties"])
         at = 0
         while at < rows.num_rows:
             if self.in_unit == self.most:
                 self.prepare()
-            part = rows.slice(at, self.most - self.in_unit)
-            with self._named(part, at, numbers):
-                given = fields(part, self.persistence)
-                result = queue.put_batch(bodies(part), syncpoint=True, **given)
+            part = rows.slice(at, self.most - self.in_unit if name is not None else 1)
+            own = name if name is not None else part.column("queue")[0].as_py()
+            self.dead.put(part, reason, own or "")
             at += part.num_rows
             self.in_unit += part.num_rows
-            self.warnings += result.warnings
+
+    def _put_rows(self, queue: Queue, rows: Any, numbers: Any) -> None:
+        """Puts rows; ``numbers``: their numbers in the record batch, None: from 0."""
+        at = 0
+        while at < rows.num_rows:
+            if self.in_unit == self.most:
+                self.prepare()
+            part = rows.slice(at, min(self.most - self.in_unit, self.step))
+            at += self._put_part(queue, part, at, numbers)
+
+    def _put_part(self, queue: Queue, part: Any, at: int, numbers: Any) -> int:
+        """Puts rows, all or some of the first ones; returns how many of them are done."""
+        from .messages_from_arrow import bodies, fields
+
+        try:
+            given = fields(part, self.persistence, self.expiry)
+            result = queue.put_batch(bodies(part), syncpoint=True, **given)
+        except penstock.MQError as error:
+            if self.dead is None or not is_of_rows(error):
+                with self._named(part, at, numbers):
+                    raise
+            return self._put_others(queue, part, error)
+        self.in_unit += part.num_rows
+        self.warnings += result.warnings
+        self.step = min(2 * self.step, _MOST_ROWS)
+        return int(part.num_rows)
+
+    def _put_others(self, queue: Queue, part: Any, error: penstock.MQError) -> int:
+        """After an error of rows: as _put_part()."""
+        if error.count:  # those before it took effect
+            self.in_unit += error.count
+            return int(error.count)
+        if is_of_queue(error):
+            self._put_dead(part, error.reason, queue.name)
+            return int(part.num_rows)
+        if part.num_rows == 1 or error.index == 0:
+            self._put_dead(part.slice(0, 1), error.reason, queue.name)
+            self.step = 1
+            return 1
+        self.step = error.index if error.index else part.num_rows // 2
+        return 0  # fewer are tried next
 
     @contextmanager
     def _named(self, batch: Any, first: int = 0, numbers: Any = None) -> Iterator[None]:

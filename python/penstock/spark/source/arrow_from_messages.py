@@ -17,6 +17,9 @@ from penstock.batch.arrow_columns import Column
 from penstock.batch.chunks import Fill, Table, as_batch, as_table
 
 from ..base.errors import SourceError
+from .bodies import decode
+from .choice import ALL, Choice
+from .rules import DEAD_LETTER, FAIL, KEEP_ALL, Rules
 
 __all__ = ["Rows"]
 
@@ -46,7 +49,8 @@ _COLUMNS: Mapping[str, tuple[str, str, int]] = {
     "put_appl_name": ("put_appl_name", "u", _TEXT),
     "backout_count": ("backout_count", "i", _FIXED),
 }
-_NUMBER = "arrival"  # column of message numbers, for the error about a body that is no text
+_NUMBER = "arrival"  # column of message numbers, for the error about a bad body
+_BACKOUTS = "backouts"  # column of BackoutCount, where a threshold is to be compared
 _OWN = ("queue", "properties", "body")
 _OF_HEADERS = frozenset(("properties", "body", "format", "ccsid", "encoding"))
 _Properties = list["dict[str, str | None] | None"]
@@ -59,7 +63,15 @@ class Rows:
         fill: the form of a chunk for read_chunks(): columns; a batch where headers are removed.
     """
 
-    def __init__(self, queue: str, schema: Any, with_properties: bool) -> None:
+    def __init__(
+        self,
+        queue: str,
+        schema: Any,
+        with_properties: bool,
+        rules: Rules = KEEP_ALL,
+        with_numbers: bool = False,
+        choice: Choice = ALL,
+    ) -> None:
         """Prepares the conversion.
 
         Args:
@@ -69,36 +81,99 @@ class Rows:
                 and becomes the properties; else the body stays as it was stored. An MQRFH2 that is
                 not valid stays in the body, with null properties and the format MQHRF2, and is
                 reported in the log.
+            rules: Which messages are no rows.
+            with_numbers: Whether numbered() will be called, and not made().
+            choice: Which messages are read at all.
         """
         self._queue = queue
         self._queues = pa.repeat(queue, 0)
         self._schema = schema
+        self._rules, self._choice = rules, choice
         self._fields = [(field.name, field.type) for field in schema]
         self._columns = _wanted(tuple(schema.names))
-        if "body" in schema.names and pa.types.is_string(schema.field("body").type):
+        self._body = schema.field("body").type if "body" in schema.names else None
+        is_binary = self._body is None or pa.types.is_binary(self._body)
+        if with_numbers or not is_binary:
             self._columns += _wanted(("sequence",), _NUMBER)
+        if rules.threshold:
+            self._columns += _wanted(("backout_count",), _BACKOUTS)
+        for name, called in choice.columns():
+            self._columns += _wanted((name,), called)
         headers = with_properties and not _OF_HEADERS.isdisjoint(schema.names)
         self.fill: Fill[Any] = as_batch if headers else as_table(self._columns)
 
     def made(self, part: Table | MessageBatch) -> Any:
-        """The rows of a part. Raises SourceError: a body that is requested as text is not UTF-8."""
-        properties: _Properties | None = None
-        if isinstance(part, MessageBatch):
-            part, properties = _without_headers(part)
-        source = ArrowColumns(part, self._columns) if isinstance(part, MessageBatch) else part
-        taken = pa.record_batch(source)
+        """The rows of a part. Raises SourceError: a body is bad, and the rules say fail."""
+        _, rows, _ = self._rows(part)
+        return rows
+
+    def numbered(self, part: Table | MessageBatch) -> tuple[Any, Any]:
+        """The same, and the message number of each row."""
+        taken, rows, keep = self._rows(part)
+        numbers = taken.column(_NUMBER).to_numpy().view(np.uint64)
+        return (numbers if keep is None else numbers[keep]), rows
+
+    def _rows(self, part: Table | MessageBatch) -> tuple[Any, Any, Any]:
+        """The columns of all messages, the rows, and which messages these are; None: all."""
+        part, taken, properties = self._opened(part)
+        bodies, aside, bad = self._decoded(part, taken)
+        if bad is not None and self._rules.on_bad == FAIL:
+            number = taken.column(_NUMBER)[int(np.argmax(bad))]
+            what = "UTF-8" if pa.types.is_string(self._body) else f"JSON of {self._body}"
+            raise SourceError(
+                f"a body on the queue is not {what} (message {number}): read column body as binary,"
+                " or use option onBadBody"
+            )
+        if bad is not None and self._rules.on_bad == DEAD_LETTER:
+            aside = bad if aside is None else aside | bad
         columns = iter(taken.columns)  # in the order of the schema
         arrays = []
         for name, kind in self._fields:
             if name == "body":
-                arrays.append(_bodies(part, kind, taken))
+                arrays.append(bodies)
             elif name == "queue":
                 arrays.append(self._names(len(part)))
             elif name == "properties":
                 arrays.append(_maps(properties, len(part), kind))
             else:
                 arrays.append(next(columns))
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        rows = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        if aside is None or not aside.any():
+            return taken, rows, None
+        return taken, rows.filter(pa.array(~aside)), ~aside
+
+    def marks(self, part: Table | MessageBatch) -> tuple[Any, Any]:
+        """Which messages of a part were backed out too often, and which others have bad bodies;
+        each a NumPy array of bool.
+        """
+        part, taken, _ = self._opened(part)
+        _, aside, bad = self._decoded(part, taken)
+        none = np.zeros(len(part), np.bool_)
+        return none if aside is None else aside, none if bad is None else bad
+
+    def _opened(
+        self, part: Table | MessageBatch
+    ) -> tuple[Table | MessageBatch, Any, _Properties | None]:
+        """The part without headers, its columns, and the properties of the headers."""
+        properties: _Properties | None = None
+        if isinstance(part, MessageBatch):
+            part, properties = _without_headers(part)
+        source = ArrowColumns(part, self._columns) if isinstance(part, MessageBatch) else part
+        return part, pa.record_batch(source), properties
+
+    def _decoded(self, part: Table | MessageBatch, taken: Any) -> tuple[Any, Any, Any]:
+        """Bodies, or None where none are wanted, and what marks() returns; None: none of them."""
+        bodies = bad = None
+        aside = self._choice.others(taken)
+        if self._rules.threshold:
+            assert aside is None, "batch reads choose, streams have thresholds"
+            aside = taken.column(_BACKOUTS).to_numpy() >= self._rules.threshold
+        if self._body is not None:
+            bodies, bad = decode(_raw_bodies(part), self._body)
+        if bad is not None and aside is not None:
+            bad &= ~aside
+            bad = bad if bad.any() else None
+        return bodies, aside, bad
 
     def _names(self, count: int) -> Any:
         """The column queue, made once for most parts."""
@@ -174,27 +249,8 @@ def _maps(properties: _Properties | None, size: int, kind: Any) -> Any:
     return pa.array(entries, kind)
 
 
-def _bodies(part: Table | MessageBatch, kind: Any, taken: Any) -> Any:
+def _raw_bodies(part: Table | MessageBatch) -> Any:
     first, last = int(part.offsets[0]), int(part.offsets[-1])
     offsets = (part.offsets - first).astype(np.int32)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(part.bodies[first:last])]
-    bodies = pa.Array.from_buffers(kind, len(part), buffers)
-    if pa.types.is_string(kind):
-        try:
-            bodies.validate(full=True)
-        except pa.ArrowInvalid:
-            number = taken.column(_NUMBER)[_first_strange(bodies.view(pa.binary()))]
-            raise SourceError(
-                f"a body on the queue is not UTF-8 (message {number}): read column body as binary"
-            ) from None
-    return bodies
-
-
-def _first_strange(bodies: Any) -> int:
-    """The first one that is no text."""
-    for index, body in enumerate(bodies.to_pylist()):
-        try:
-            body.decode()
-        except UnicodeDecodeError:
-            return index
-    raise AssertionError("all of them are text")
+    return pa.Array.from_buffers(pa.binary(), len(part), buffers)

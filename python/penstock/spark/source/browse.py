@@ -5,23 +5,40 @@ message is read twice, and no later one. The queue is split into ranges of about
 messages, each a partition that one task reads; the ends of a range are message numbers, so it holds
 the same messages whenever its task runs. A DataFrame keeps its plan: used again it reads the same
 ranges again; messages that were got since are missing.
+
+With order=arrival a partition has an interval of message numbers instead, and its rows are in their
+order (arrival.py).
+
+The options priority, correlId and fromTime choose messages before rows are made of them: the others
+are passed over by the task, and what is wrong with their bodies fails nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from ..base import host
-from ..base.connection import connected, open_queue
+from ..base.connection import connected, open_queue, served
+from ..base.errors import OptionError
 from ..base.options import Options
 from ..base.schema import MESSAGE, arrow_schema, check_read
+from .choice import Choice
+from .journal_records import moment
+from .rules import DEAD_LETTER, Rules
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
+
+    from penstock import Queue, QueueManager
+
+    from .arrow_from_messages import Rows
+
+    Ends = tuple[tuple[int, int], tuple[int, int]]
 
 __all__ = ["BrowseReader"]
 
@@ -42,14 +59,34 @@ class Walk(InputPartition):
         self.where = where
 
 
+class Interval(InputPartition):
+    """Messages behind one message number up to another, on one host, for order=arrival."""
+
+    def __init__(self, numbers: tuple[int, int], where: host.Host) -> None:
+        super().__init__(None)
+        self.numbers = numbers
+        self.where = where
+
+
 class BrowseReader(DataSourceReader):
     """Reads a queue once, by several tasks."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
-        """Raises SchemaError for columns that a queue does not have."""
+        """Raises SchemaError for columns that a queue does not have, OptionError for onBadBody."""
         check_read(schema, MESSAGE)
+        if options["onBadBody"] == DEAD_LETTER:
+            raise OptionError(
+                "option onBadBody is deadLetter, which takes messages off the queue: a batch read "
+                "takes none; it has fail and null"
+            )
         self.options = options
         self.schema = schema
+        begin = moment(options, "fromTime")
+        self.choice = Choice(
+            options["priority"],
+            options["correlId"],
+            None if begin is None else int(begin.timestamp() * 1_000_000),
+        )
 
     def partitions(self) -> Sequence[InputPartition]:
         """Ranges that follow each other. Raises SourceError when the queue cannot be browsed."""
@@ -57,6 +94,11 @@ class BrowseReader(DataSourceReader):
         where = host.here()
         with connected(self.options) as qm, open_queue(qm, name, "browse") as queue:
             up_to = queue.newest_number
+            if self.options["order"] == "arrival":
+                from .arrival import split
+
+                numbers = split(queue, self._parts(queue.depth), up_to)
+                return [Interval(ends, where) for ends in numbers]
             positions = [_FIRST, *queue.split_points(self._parts(queue.depth)), _LAST]
         return [Walk(ends, up_to, where) for ends in pairwise(positions)]
 
@@ -68,17 +110,39 @@ class BrowseReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The messages as record batches."""
-        assert isinstance(partition, Walk)
+        assert isinstance(partition, Walk | Interval)
         options = self.options
-        partition.where.check(options["queueManager"])
         schema = arrow_schema(self.schema)
-        from penstock.batch.chunks import browse_chunks
-
         from .arrow_from_messages import Rows
 
-        rows, size = options["batchRows"], options["batchBytes"]
-        with connected(options) as qm, open_queue(qm, options["queue"], "browse") as queue:
-            build = Rows(queue.name, schema, options["includeProperties"])
-            ends, up_to = partition.positions, partition.up_to
-            for part in browse_chunks(queue, ends, up_to, build.fill, rows, size):
-                yield build.made(part)
+        rules = Rules(on_bad=options["onBadBody"])
+        is_arrival = isinstance(partition, Interval)
+        with_properties = options["includeProperties"]
+        build = Rows(options["queue"], schema, with_properties, rules, is_arrival, self.choice)
+        with served(options, partition.where) as qm:
+            if isinstance(partition, Interval):
+                yield from self._read_by_number(qm, build, partition)
+            else:
+                with open_queue(qm, options["queue"], "browse") as queue:
+                    for part in self._chunks(queue, build, partition.positions, partition.up_to):
+                        made = build.made(part)
+                        if made.num_rows:
+                            yield made
+
+    def _read_by_number(self, qm: QueueManager, build: Rows, part: Interval) -> Iterator[Any]:
+        from .arrival import LEVELS, level, merged
+
+        with ExitStack() as opened:  # each level has a cursor of its own
+            sources = []
+            for priority in LEVELS:
+                queue = opened.enter_context(open_queue(qm, self.options["queue"], "browse"))
+                ends = level(priority, *part.numbers)
+                chunks = self._chunks(queue, build, ends, part.numbers[1])
+                sources.append(map(build.numbered, chunks))
+            yield from merged(sources)
+
+    def _chunks(self, queue: Queue, build: Rows, ends: Ends, up_to: int) -> Iterator[Any]:
+        from penstock.batch.chunks import browse_chunks
+
+        rows, size = self.options["batchRows"], self.options["batchBytes"]
+        return browse_chunks(queue, ends, up_to, build.fill, rows, size)

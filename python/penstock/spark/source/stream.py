@@ -57,6 +57,13 @@ completes before ``latestOffset`` returns; else it follows the taking, in the ba
 Asynchronous progress tracking, which Spark allows only for sinks without guarantees, breaks this
 assumption: use eagerCommit=false.
 
+Messages that have reached BOTHRESH, and bodies that cannot be decoded, may be put aside instead of
+becoming rows (aside.py). With order=arrival a micro-batch takes the oldest messages, whatever their
+priority (arrival.py).
+
+Before the first message is taken, a micro-batch of a probe finds out whether tasks reach the queue
+manager (probe.py): its offset has the number of the one before it.
+
 A stream enters the ledger before its first unit. So a stream with a new checkpoint finds what a
 stream over the same queue left prepared that no process runs any more (abandoned.py): it ends,
 returns the messages to the queue, or leaves them, by the option onAbandoned.
@@ -87,13 +94,16 @@ from pyspark.sql.streaming.datasource import (
 import penstock
 
 from ..base import host, units
-from ..base.connection import connect, connected, leave, open_queue, reported
+from ..base.connection import connect, leave, open_queue, reported, served
 from ..base.errors import DataLoss, SourceError
 from ..base.ledger import ledger, look
 from ..base.options import Options
 from ..base.schema import MESSAGE, arrow_schema, check_read
-from . import abandoned
+from . import abandoned, probe
+from .aside import Aside, Counts, counted, counts_in
 from .background import Background
+from .gathering import Gathering
+from .rules import KEEP_ALL, Rules
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -101,12 +111,15 @@ if TYPE_CHECKING:
     from penstock import Queue, QueueManager, Xid
     from penstock.client.status import PreparedStatus
 
+    from .arrow_from_messages import Rows
+
 __all__ = ["Slice", "StreamReader"]
 
 _NO_LIMIT = 1 << 62  # messages or bytes
 _START = {"unit": 0}  # the stream gets its id with its first micro-batch
 _UNIT_MESSAGES = 50_000  # of one unit at most, however high MAXUMSGS is
 _LEAST_ROOM = 64 << 10  # for the bodies of a record batch
+_BATCH_ROWS = 4_096  # that are read at a time for their numbers
 _FEWEST_ROWS = 1_000  # a partition of fewer rows is not worth a task
 Offset = dict[str, Any]
 
@@ -136,10 +149,18 @@ class _Ahead(NamedTuple):
 class Slice(InputPartition):
     """The partition that one task reads."""
 
-    def __init__(self, pieces: list[Piece], where: host.Host) -> None:
+    def __init__(
+        self,
+        pieces: list[Piece],
+        where: host.Host,
+        rules: Rules = KEEP_ALL,
+        is_merged: bool = False,
+    ) -> None:
         super().__init__(None)
         self.pieces = pieces
         self.where = where
+        self.rules = rules
+        self.is_merged = is_merged  # by message number (order=arrival), else one after the other
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -168,8 +189,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._committed = -1  # unknown
         self._bound: int | None = None  # message number up to which Trigger.AvailableNow goes
         self._limit: ReadLimit = self.getDefaultReadLimit()
+        self._gathering = Gathering(options)
         self._background = Background()
         self._ahead: _Ahead | None = None
+        self._probe = probe.State(options)
+        self._aside = Aside(options, schema)
+        self._new = 0  # number of the micro-batch of which messages were taken last
+        self._counts = Counts()  # of what was put aside and committed
         self._found: dict[int, int] | None = None  # number -> parts, of an earlier process
         self._progress: Offset = {}  # as of the last submission to the background thread
 
@@ -223,10 +249,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._limit = limit
             self._warn_of_once()
             end = self._next(qm, queue, start)
-            if end == start:
+            if end == start or self._gathers(qm, queue, start):
                 self._commit_eagerly(start)
                 return start
             self._progress = self._report_of(qm, queue, start["unit"])
+            if self._probe.is_due(start):
+                self._background.submit(self._commit_eagerly, start)
+                return self._probe.offset(start, isinstance(limit, ReadAllAvailable))
             if start.get("stream"):
                 taking = self._background.submit(self._prepared, qm, queue, start, end)
                 self._ahead = _Ahead(start, end, taking, self.options["eagerCommit"])
@@ -254,6 +283,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return []
         self._check_queue(start, end)
         qm, queue = self._connected()
+        if probe.is_probe(start, end):
+            return self._probe.partitions(end)
         with reported(self.options, self.options["queue"]):
             ahead, self._ahead = self._ahead, None
             if ahead is not None and (ahead.start, ahead.end) == (start, end):
@@ -263,10 +294,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 taken = self._prepared(qm, queue, start, end)
             # prepared_list() makes the units prepared just now durable
             statuses = {status.xid: status for status in qm.prepared_list()}
-        ended = [xid for xid in taken if xid not in statuses]
-        if ended:
-            raise SourceError(f"unit {ended[0]} of this stream was resolved by another program")
-        return self._slices([statuses[xid] for xid in taken])
+            ended = [xid for xid in taken if xid not in statuses]
+            if ended:
+                raise SourceError(f"unit {ended[0]} of this stream was resolved by another program")
+            found = [statuses[xid] for xid in taken]
+            is_new = self._new == end["unit"]
+            rules = self._aside.settle(qm, self._stream, end, found, is_new)
+            if self.options["order"] == "arrival":
+                return self._intervals(qm, found, rules)
+        return self._slices(found, rules)
 
     def commit(self, end: Offset) -> None:
         """Commits the units of work up to ``end``; committed ones stay committed."""
@@ -290,28 +326,41 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # ---- what a task does ----
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """The messages of a slice as record batches."""
-        assert isinstance(partition, Slice)
+        """The messages of a slice as record batches; of a probe none."""
         options = self.options
-        partition.where.check(options["queueManager"])
+        if isinstance(partition, probe.Probe):
+            probe.attach(options, partition)
+            return
+        assert isinstance(partition, Slice)
         schema = arrow_schema(self.schema)
-        from penstock.batch.prepared import prepared_chunks
-
         from .arrow_from_messages import Rows
 
-        build = Rows(options["queue"], schema, options["includeProperties"])
-        most_rows, most_bytes = options["batchRows"], options["batchBytes"]
-        with connected(options) as qm:
+        properties, by_number = options["includeProperties"], partition.is_merged
+        build = Rows(options["queue"], schema, properties, partition.rules, by_number)
+        with served(options, partition.where) as qm:
+            if partition.is_merged:
+                from .arrival import merged
+
+                pieces = (self._chunks(qm, build, piece) for piece in partition.pieces)
+                yield from merged([map(build.numbered, chunks) for chunks in pieces])
+                return
             for piece in partition.pieces:
-                xid = penstock.Xid.parse(piece.unit)
-                rows = min(most_rows, piece.last - piece.first)
-                room = min(most_bytes, rows * piece.mean_bytes * 5 // 4 + _LEAST_ROOM)
-                at = piece.first
-                for part in prepared_chunks(qm, xid, at, piece.last, build.fill, rows, room):
-                    at += len(part)
-                    yield build.made(part)
-                if at != piece.last:
-                    raise SourceError(f"unit {xid} has lost some of its messages")
+                yield from map(build.made, self._chunks(qm, build, piece))
+
+    def _chunks(self, qm: QueueManager, build: Rows, piece: Piece) -> Iterator[Any]:
+        """The messages of a piece. Raises SourceError when some are missing."""
+        from penstock.batch.prepared import prepared_chunks
+
+        xid = penstock.Xid.parse(piece.unit)
+        rows = min(self.options["batchRows"], piece.last - piece.first)
+        most = self.options["batchBytes"]
+        room = min(most, rows * piece.mean_bytes * 5 // 4 + _LEAST_ROOM)
+        at = piece.first
+        for part in prepared_chunks(qm, xid, at, piece.last, build.fill, rows, room):
+            at += len(part)
+            yield part
+        if at != piece.last:
+            raise SourceError(f"unit {xid} has lost some of its messages")
 
     # ---- the queue manager ----
 
@@ -367,6 +416,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _report_of(self, qm: QueueManager, queue: Queue, done: int) -> Offset:
         """The result of reportLatestOffset(); micro-batches up to ``done`` count as committed."""
+        if self._stream:
+            self._committed_number(qm)  # with it the counts of earlier runs
         status = queue.status()
         taken = 0
         prepared = qm.prepared_list()
@@ -383,6 +434,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             "lag": depth + taken,
             "oldestMessageAgeMs": age,
             "abandoned": sum(one.messages for one in left),
+            "backedOut": self._counts.backed_out,
+            "badBodies": self._counts.bad,
         }
         if self.options["eagerCommit"]:
             names = ("queueManager", "home")
@@ -469,7 +522,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return start
         stream = start.get("stream") or self._stream or units.new_id()
         own = {"queue": self.options["queue"], "stream": stream}
-        return {**own, "unit": start["unit"] + 1, "parts": parts}
+        noted = self._aside.noted(self._aside.rules(qm))
+        return {**own, "unit": start["unit"] + 1, "parts": parts, **noted}
+
+    def _gathers(self, qm: QueueManager, queue: Queue, start: Offset) -> bool:
+        """Whether the micro-batch behind ``start`` waits for more messages."""
+        if self._bound is not None or isinstance(self._limit, ReadAllAvailable):
+            return False
+        return not self._prepared_before(qm, start) and self._gathering.waits(queue.depth)
 
     def _prepared_before(self, qm: QueueManager, start: Offset) -> int:
         """Parts of the next micro-batch that an earlier process of this stream prepared."""
@@ -526,28 +586,55 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._register(qm)
         messages, size = self._limits()
         result = dict(there)
+        up_to = self._bound
         for status in qm.prepared_list():
             if status.xid in there.values():
                 messages, size = messages - status.gets, size - status.bytes
+        if self.options["order"] == "arrival":
+            room = min(messages, (parts - len(result)) * self._unit_messages())
+            up_to = self._up_to_by_arrival(queue, room, size)
+            messages, size = (room if up_to is not None else 0), _NO_LIMIT
         for part in range(parts):
             if part in result:
                 continue
             xid = units.stream_unit(self._stream, number, part)
-            got, got_bytes = self._take_part(qm, queue, xid, messages, size)
+            self._new = number
+            got, got_bytes = self._take_part(qm, queue, xid, (messages, size), up_to)
             messages, size = messages - got, size - got_bytes
             result[part] = xid
         return result
 
+    def _up_to_by_arrival(self, queue: Queue, room: int, size: int) -> int | None:
+        """The number of the newest message that a micro-batch takes, whose units have room for so
+        many messages; None: there is none.
+        """
+        from .arrival import LAST, lowest
+
+        only = self.options["nonPersistent"] == "exclude"
+        up_to = min(LAST if self._bound is None else self._bound, queue.newest_number)
+        if room <= 0 or size <= 0 or up_to == 0:
+            return None
+        if size >= _NO_LIMIT and queue.depth <= room:
+            return up_to
+        return lowest(queue, room, size, only, up_to)
+
     def _take_part(
-        self, qm: QueueManager, queue: Queue, xid: Xid, messages: int, size: int
+        self,
+        qm: QueueManager,
+        queue: Queue,
+        xid: Xid,
+        limits: tuple[int, int],
+        up_to: int | None,
     ) -> tuple[int, int]:
         """Takes messages into one unit and prepares it; returns their number and bytes."""
+        messages, size = limits
+        wanted = {**self._wanted(), "up_to": up_to}
         most = min(messages, self._unit_messages())
         got = got_bytes = 0
         try:
             while got < most and got_bytes < size:
                 more, more_bytes = queue.take_batch_uncopied(
-                    most - got, max_bytes=size - got_bytes, **self._wanted()
+                    most - got, max_bytes=size - got_bytes, **wanted
                 )
                 if not more:
                     break
@@ -568,15 +655,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise DataLoss(text)
         warnings.warn(text, RuntimeWarning, stacklevel=3)
 
-    def _slices(self, statuses: list[Any]) -> list[Slice]:
+    def _slices(self, statuses: list[PreparedStatus], rules: Rules) -> list[Slice]:
         """Partitions of about the same number of rows, in delivery order."""
-        total = sum(status.gets for status in statuses)
-        rows = self.options["messagesPerPartition"]
-        fewest = self.options["minPartitions"]
-        if fewest is None:
-            rows = min(rows, max(_FEWEST_ROWS, -(-total // host.cores())))
-        else:
-            rows = min(rows, max(1, -(-total // fewest)))
+        rows = self._slice_rows(statuses)
         where = host.here()
         slices: list[Slice] = []
         pieces: list[Piece] = []
@@ -590,11 +671,38 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 room -= last - at
                 at = last
                 if room == 0:
-                    slices.append(Slice(pieces, where))
+                    slices.append(Slice(pieces, where, rules))
                     pieces, room = [], rows
         if pieces:
-            slices.append(Slice(pieces, where))
+            slices.append(Slice(pieces, where, rules))
         return slices
+
+    def _slice_rows(self, statuses: list[PreparedStatus]) -> int:
+        """Rows of a partition, at most."""
+        total = sum(status.gets for status in statuses)
+        rows: int = self.options["messagesPerPartition"]
+        fewest: int | None = self.options["minPartitions"]
+        if fewest is None:
+            return min(rows, max(_FEWEST_ROWS, -(-total // host.cores())))
+        return min(rows, max(1, -(-total // fewest)))
+
+    def _intervals(
+        self, qm: QueueManager, statuses: list[PreparedStatus], rules: Rules
+    ) -> list[Slice]:
+        """Partitions of about the same number of rows, by message number."""
+        from . import arrival
+
+        mean = {str(s.xid): s.bytes // max(1, s.gets) for s in statuses}
+        runs = [run for s in statuses for run in arrival.runs(s.xid, _numbers(qm, s))]
+        return [
+            Slice(
+                [Piece(str(xid), first, last, mean[str(xid)]) for xid, first, last in pieces],
+                host.here(),
+                rules,
+                is_merged=len(pieces) > 1,
+            )
+            for pieces in arrival.cut(runs, self._slice_rows(statuses))
+        ]
 
     # ---- committing ----
 
@@ -606,6 +714,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 units.back_out(qm, ledgers)
                 entry = book.read(f"stream:{self._stream}")
             self._committed = entry["unit"] if entry else 0
+            self._counts = counts_in(entry)
         return self._committed
 
     def _commit_up_to(self, end: Offset) -> None:
@@ -615,27 +724,49 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return
         done = self._committed_number(qm)
         with ledger(qm) as book:
-            found, ledgers = units.of_stream(qm.recover(), self._stream)
+            there = qm.recover()
+            found, ledgers = units.of_stream(there, self._stream)
             units.back_out(qm, ledgers)
-            for number in sorted(found):
+            asides = units.asides(there, self._stream)
+            for number in {*found, *asides}:
                 if number <= done:  # of a late driver
-                    units.back_out(qm, found.pop(number).values())
+                    units.back_out(qm, found.pop(number, {}).values())
+                    units.back_out(qm, asides.pop(number, ()))
             due: list[Xid] = []
+            counts = self._counts
             for number in range(done + 1, end["unit"] + 1):
-                parts = found.get(number, {})
-                if len(due) + len(parts) > units.MOST_UNITS:
-                    self._commit(qm, book, number - 1, due)
+                parts, aside = found.get(number, {}), asides.get(number, {})
+                if len(due) + len(parts) + len(aside) > units.MOST_UNITS:
+                    self._commit(qm, book, number - 1, due, counts)
                     due = []
-                due += [parts[part] for part in sorted(parts)]
+                due += [*(parts[part] for part in sorted(parts)), *aside]
+                counts = counts.plus(counted(aside.values()))
             if end["unit"] > done:
-                self._commit(qm, book, end["unit"], due)
+                self._commit(qm, book, end["unit"], due, counts)
 
-    def _commit(self, qm: QueueManager, book: Any, number: int, due: list[Xid]) -> None:
+    def _commit(
+        self, qm: QueueManager, book: Any, number: int, due: list[Xid], counts: Counts
+    ) -> None:
         xid = units.ledger_unit(units.SOURCE, self._stream)
         entry = {"unit": number, "queue": self.options["queue"], "time": int(time.time())}
-        book.prepare(f"stream:{self._stream}", entry, xid)
+        book.prepare(f"stream:{self._stream}", {**entry, **counts.entry()}, xid)
         qm.commit_prepared(*due, xid)
         self._committed = number
+        self._counts = counts
+
+
+def _numbers(qm: QueueManager, status: PreparedStatus) -> Any:
+    """The message numbers of a unit, in the order in which it took them."""
+    import numpy as np
+
+    from penstock.batch.chunks import as_batch
+    from penstock.batch.prepared import prepared_chunks
+
+    mean = status.bytes // max(1, status.gets)
+    room = _BATCH_ROWS * mean + _LEAST_ROOM
+    parts = prepared_chunks(qm, status.xid, 0, status.gets, as_batch, _BATCH_ROWS, room)
+    found = [part.descriptors["number"].copy() for part in parts]
+    return np.concatenate(found) if found else np.empty(0, np.uint64)
 
 
 def _load() -> None:

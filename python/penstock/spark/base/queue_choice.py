@@ -1,0 +1,56 @@
+"""Which queues a read of the journal is about: some names, a pattern, or all."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from .errors import OptionError
+from .options import Options
+
+__all__ = ["QueueChoice"]
+
+_NAME = re.compile(r"[A-Za-z0-9./_%]{1,48}")
+_PATTERN = re.compile(r"[A-Za-z0-9./_%*?]{1,96}")
+
+
+@dataclass(frozen=True)
+class QueueChoice:
+    """names: of queues; None: the pattern counts. pattern: ``*`` stands for any characters, ``?``
+    for one; None: all queues. Both None: all."""
+
+    names: tuple[str, ...] | None
+    pattern: str | None
+
+    @classmethod
+    def of(cls, options: Options) -> QueueChoice:
+        """From the options queue and queuePattern. Raises OptionError for what is no name."""
+        given, pattern = options["queue"], options["queuePattern"]
+        if pattern is not None and not _PATTERN.fullmatch(pattern):
+            raise OptionError(
+                f"option queuePattern is {pattern!r}; it takes a name of a queue in which * stands "
+                "for any characters and ? for one"
+            )
+        if given is None:
+            return cls(None, pattern)
+        names = tuple(name.strip() for name in given.split(","))
+        for name in names:
+            if not _NAME.fullmatch(name):
+                raise OptionError(f"option queue names {name!r}, which is no name of a queue")
+        return cls(tuple(dict.fromkeys(names)), None)
+
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing is chosen."""
+        return self.names is None and self.pattern is None
+
+    def __call__(self, name: str) -> bool:
+        """Whether the queue of that name is chosen."""
+        if self.names is not None:
+            return name in self.names
+        return self.pattern is None or _fits(self.pattern, name)
+
+
+def _fits(pattern: str, name: str) -> bool:
+    parts = {"*": ".*", "?": "."}
+    return re.fullmatch("".join(parts.get(c) or re.escape(c) for c in pattern), name) is not None
