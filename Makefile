@@ -138,6 +138,8 @@ full-disk: $(BUILT) ## queue managers on full file systems, tmpfs and ext4, empt
 spark-kill: $(BUILT) ## exactly once through Spark: full disks, kills of drivers and workers (RANDOM=, SEED=)
 	$(RUN) tests/crash/spark_full.py
 	$(RUN) tests/crash/spark_storm.py $(if $(RANDOM),--random $(RANDOM)) $(if $(SEED),--seed $(SEED))
+	$(RUN) tests/crash/spark_journal_storm.py $(if $(RANDOM),--random $(RANDOM)) \
+	    $(if $(SEED),--seed $(SEED))
 mutation: $(BUILT) ## planted faults, each caught by a named layer
 	$(CRASH) mutation
 

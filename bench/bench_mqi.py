@@ -96,6 +96,52 @@ def bench_mqput_mqget(interleave: Interleave, files: Path, scale: Scale) -> None
         queue.close()
 
 
+def puts(hconn: Any, hobj: Any, qm: penstock.QueueManager, count: int) -> float:
+    """An MQPUT of 256 bytes through an open handle."""
+    data, md, pmo, put = w.body(1, BODY), mqi.MQMD(), mqi.MQPMO(), mqi.MQPUT
+    begun = time.perf_counter()
+    for _ in range(count):
+        result = put(hconn, hobj, md, pmo, data)
+    elapsed = time.perf_counter() - begun
+    w.expect(result == (0, 0), f"MQPUT: {result}")
+    with qm.open("LOCAL") as queue:
+        w.expect(w.drain(qm, queue, count)[-1] == data, "another body was put")
+    return elapsed / count
+
+
+def puts1(hconn: Any, name: str, qm: penstock.QueueManager, count: int) -> float:
+    """An MQPUT1 of 256 bytes to a name."""
+    od, data, md, pmo = mqi.MQOD(ObjectName=name), w.body(1, BODY), mqi.MQMD(), mqi.MQPMO()
+    put1 = mqi.MQPUT1
+    begun = time.perf_counter()
+    for _ in range(count):
+        result = put1(hconn, od, md, pmo, data)
+    elapsed = time.perf_counter() - begun
+    w.expect(result == (0, 0), f"MQPUT1 to {name}: {result}")
+    with qm.open("LOCAL") as queue:
+        w.expect(w.drain(qm, queue, count)[-1] == data, "another body was put")
+    return elapsed / count
+
+
+def bench_mqput1(interleave: Interleave, files: Path, scale: Scale) -> None:
+    """MQPUT1 of 256 bytes to a local queue and through an alias, against MQPUT."""
+    count = scale(OPENS)
+    with connected(files) as (qm, hconn):
+        w.define(qm, "LOCAL", persistent=False).close()
+        qm.define("QALIAS", "ALIAS", target="LOCAL")
+        hobj = opened(hconn, "LOCAL", mqi.MQOO_OUTPUT)
+        interleave(
+            "MQPUT1, non-persistent, 256 bytes",
+            {
+                "penstock": lambda: puts1(hconn, "LOCAL", qm, count),
+                "alias": lambda: puts1(hconn, "ALIAS", qm, count),
+                "MQPUT": lambda: puts(hconn, hobj, qm, count),
+            },
+            [Aim("absolute", 3e-6), Aim("absolute", 5e-6, side="alias")],
+            rounds=ROUNDS,
+        )
+
+
 def opens(hconn: Any, name: str, count: int) -> float:
     """An MQOPEN for output and its MQCLOSE."""
     od = mqi.MQOD(ObjectName=name)

@@ -31,6 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("penstock benchmarks")
     group.addoption("--quick", action="store_true", help="small counts: checks results only")
     group.addoption("--at-most", type=int, metavar="N", help="rounds of each workload at the most")
+    group.addoption("--steady", type=float, default=45, metavar="SECONDS", help="of long traffic")
     group.addoption("--results", help="write a dated result file into this directory")
 
 
@@ -58,10 +59,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     failed = sum(len(terminalreporter.stats.get(kind, ())) for kind in ("failed", "error"))
     terminalreporter.write_line("\n" + report.table(facts, warnings, figures, failed))
     directory = config.getoption("--results")
-    if directory and failed == 0:
+    if directory:
         moment = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H%M%SZ")
         path = Path(directory) / f"{moment}.json"
-        report.save(path, facts, warnings, figures)
+        report.save(path, facts, warnings, figures, failed)
         terminalreporter.write_line(f"written to {path.name}")
 
 
@@ -95,11 +96,12 @@ class Interleave:
         sides: dict[str, Side],
         aims: list[report.Aim],
         rounds: int = 15,
+        unit: report.Unit = "s",
     ) -> report.Figure:
         """One untimed round of each side, then `rounds` rounds of all in turn.
 
         A side is a function without arguments that does its workload, verifies the outcome and
-        returns seconds for one operation.
+        returns seconds for one operation, or bytes where `unit` says so.
         """
         first, *others = sides
         rounds = 2 if self._config.getoption("--quick") else rounds
@@ -116,7 +118,7 @@ class Interleave:
         pedantic: Callable[..., object] = self._benchmark.pedantic
         pedantic(run, args=(first,), setup=run_others, rounds=rounds, warmup_rounds=1)
         kept = {side: times[1 : rounds + 1] for side, times in samples.items()}
-        figure = report.Figure(workload, kept, aims)
+        figure = report.Figure(workload, kept, aims, unit=unit)
         self._benchmark.extra_info["figure"] = figure.as_json()
         self._config.stash[_FIGURES].append(figure)
         return figure

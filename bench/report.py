@@ -1,7 +1,8 @@
 """Aims, measured figures, and the table that shows both.
 
 A *side* is one way to do a workload (penstock, a raw limit, a peer). A *sample* is the seconds for
-one operation in one round of one side. A *figure* holds the samples of all sides of a workload.
+one operation in one round of one side, or the bytes that it leaves. A *figure* holds the samples of
+all sides of a workload.
 Ratios are ratios of medians; an aim is evaluated for the reader and never fails a run.
 """
 
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 Kind = Literal["rate", "time", "extra", "absolute"]
+Unit = Literal["s", "B"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Aim:
     rate      side's rate / limit's rate >= bound
     time      side's time / limit's time <= bound
     extra     side's time - limit's time <= bound seconds
-    absolute  side's time <= bound seconds
+    absolute  side's time <= bound seconds, or its bytes <= bound bytes
 
     With `either`, the aim is met when this bound or that one is kept; both are shown.
     """
@@ -55,16 +57,16 @@ class Aim:
         """True when the medians keep the bound, or the other one that suffices."""
         return self.keeps(medians) or (self.either is not None and self.either.is_met(medians))
 
-    def text(self, medians: dict[str, float], best: dict[str, float]) -> str:
+    def text(self, medians: dict[str, float], best: dict[str, float], unit: Unit = "s") -> str:
         """For example ``0.93 x the rate of raw append, aim >= 0.90: met (best rounds 0.94)``."""
-        own = self._own_text(medians, best)
+        own = self._own_text(medians, best, unit)
         if self.either is None:
             return own
         verdict = "met" if self.is_met(medians) else "missed"
-        other = self.either.text(medians, best)
+        other = self.either.text(medians, best, unit)
         return f"{own}\n     {other}\n     either suffices: {verdict}"
 
-    def _own_text(self, medians: dict[str, float], best: dict[str, float]) -> str:
+    def _own_text(self, medians: dict[str, float], best: dict[str, float], unit: Unit) -> str:
         value, best_value = self.value(medians), self.value(best)
         verdict = "met" if self.keeps(medians) else "missed"
         if self.kind in ("rate", "time"):
@@ -76,8 +78,8 @@ class Aim:
         signed = self.kind == "extra"
         against = f" against {self.limit}" if signed else ""
         return (
-            f"{show_time(value, signed)}{against}, aim <= {show_time(self.bound, signed)}: "
-            f"{verdict} (best rounds {show_time(best_value, signed)})"
+            f"{show(value, unit, signed)}{against}, aim <= {show(self.bound, unit, signed)}: "
+            f"{verdict} (best rounds {show(best_value, unit, signed)})"
         )
 
     def as_json(self, medians: dict[str, float], best: dict[str, float]) -> dict[str, object]:
@@ -104,6 +106,7 @@ class Figure:
     samples: dict[str, list[float]] = field(default_factory=dict)
     aims: list[Aim] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    unit: Unit = "s"
 
     def medians(self) -> dict[str, float]:
         """Median seconds for one operation, by side."""
@@ -119,22 +122,28 @@ class Figure:
         lines = [self.workload]
         for side, times in self.samples.items():
             low, high = min(times), max(times)
-            spread = f"{show_time(low)} .. {show_time(high)} in {len(times)} rounds"
-            lines.append(f"  {side:<34} {show_time(medians[side]):>10}   {spread}")
-        lines += [f"  -> {aim.text(medians, self.best())}" for aim in self.aims]
+            spread = f"{show(low, self.unit)} .. {show(high, self.unit)} in {len(times)} rounds"
+            lines.append(f"  {side:<34} {show(medians[side], self.unit):>10}   {spread}")
+        lines += [f"  -> {aim.text(medians, self.best(), self.unit)}" for aim in self.aims]
         lines += [f"     {note}" for note in self.notes]
         return lines
 
     def as_json(self) -> dict[str, object]:
-        """The figure for a result file; seconds throughout."""
+        """The figure for a result file; seconds, or bytes, throughout."""
         medians = self.medians()
         return {
             "workload": self.workload,
+            "unit": self.unit,
             "medians": medians,
             "samples": self.samples,
             "aims": [aim.as_json(medians, self.best()) for aim in self.aims],
             "notes": self.notes,
         }
+
+
+def show(value: float, unit: Unit, signed: bool = False) -> str:
+    """A time, or bytes in millions."""
+    return show_time(value, signed) if unit == "s" else f"{value / 1e6:.3g} MB"
 
 
 def show_time(seconds: float, signed: bool = False) -> str:
@@ -163,12 +172,17 @@ def table(
 
 
 def save(
-    path: Path, facts: dict[str, str], warnings: Iterable[str], figures: Iterable[Figure]
+    path: Path,
+    facts: dict[str, str],
+    warnings: Iterable[str],
+    figures: Iterable[Figure],
+    failed: int,
 ) -> None:
-    """Writes a result file: environment, figures, samples."""
+    """Writes a result file: environment, figures, samples, and how many workloads have failed."""
     content = {
         "environment": facts,
         "warnings": list(warnings),
+        "failed": failed,
         "figures": [figure.as_json() for figure in figures],
     }
     path.parent.mkdir(parents=True, exist_ok=True)

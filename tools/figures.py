@@ -44,6 +44,8 @@ Figure = dict[str, Any]
 def load(name: str) -> dict[str, Any]:
     """The result file of that name."""
     contents: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
+    if contents.get("failed", 0):
+        raise ValueError(f"{name}: {contents['failed']} workloads had wrong results")
     return contents
 
 
@@ -62,16 +64,23 @@ def duration(seconds: float, *, signed: bool = False) -> str:
     raise AssertionError("unreachable")
 
 
+def amount(figure: Figure, value: float, *, signed: bool = False) -> str:
+    """A time of the figure, or its bytes."""
+    bytes_ = figure.get("unit", "s") == "B"
+    return f"{value / 1e6:.3g} MB" if bytes_ else duration(value, signed=signed)
+
+
 def aim_cells(figure: Figure, aim: dict[str, Any]) -> tuple[str, str, str]:
     """(limit, what was reached, aim) of one aim, as the tables show them."""
-    limit = f"{duration(figure['medians'][aim['limit']])} {aim['limit']}" if aim["limit"] else ""
+    medians = figure["medians"]
+    limit = f"{amount(figure, medians[aim['limit']])} {aim['limit']}" if aim["limit"] else ""
     kind, value, bound = aim["kind"], aim["value"], aim["bound"]
     if kind in ("rate", "time"):
         reached = f"{value:.2f} x its {kind}"
         wanted = f"{'≥' if kind == 'rate' else '≤'} {bound:g}"
     else:
-        reached = duration(value, signed=kind == "extra")
-        wanted = f"≤ {duration(bound, signed=kind == 'extra')}"
+        reached = amount(figure, value, signed=kind == "extra")
+        wanted = f"≤ {amount(figure, bound, signed=kind == 'extra')}"
     return limit, reached, wanted if aim["met"] else f"{wanted}, **missed**"
 
 
@@ -82,7 +91,7 @@ def rows_with_aims(figures: list[Figure]) -> list[str]:
         for aim in figure["aims"]:
             limit, reached, wanted = aim_cells(figure, aim)
             side = "" if aim["side"] == "penstock" else f" ({aim['side']})"
-            ours = duration(figure["medians"][aim["side"]])
+            ours = amount(figure, figure["medians"][aim["side"]])
             rows.append(f"| {figure['workload']}{side} | {ours} | {limit} | {reached} | {wanted} |")
     return rows
 
@@ -98,7 +107,8 @@ def beside_table(figures: list[Figure]) -> str:
     lines = ["| workload | medians |", "|---|---|"]
     for figure in figures:
         if not figure["aims"] and "binary heap" not in figure["medians"]:
-            sides = (f"{name}: {duration(value)}" for name, value in figure["medians"].items())
+            medians = figure["medians"].items()
+            sides = (f"{name}: {amount(figure, value)}" for name, value in medians)
             lines.append(f"| {figure['workload']} | {' · '.join(sides)} |")
     return "\n".join(lines) + "\n"
 

@@ -258,8 +258,8 @@ def size(value: object) -> str:
 def spark_table() -> str:
     """The options of the Spark data source."""
     short = {"batch read": "read", "batch read of the journal": "journal",
-             "streaming source": "stream", "batch sink": "batch sink",
-             "streaming sink": "stream sink"}  # fmt: skip
+             "streaming source": "stream", "stream over the journal": "journal stream",
+             "batch sink": "batch sink", "streaming sink": "stream sink"}  # fmt: skip
     rows = []
     for option in spark_options.OPTIONS:
         uses = "all" if len(option.uses) == len(short) else ", ".join(short[u] for u in option.uses)
