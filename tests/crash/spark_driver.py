@@ -27,6 +27,7 @@ SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "2",
+    "spark.sql.streaming.fileSink.log.deletion": "false",  # the check reads all of them
     # what runs for seconds is not worth the best code
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }

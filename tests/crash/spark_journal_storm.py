@@ -137,15 +137,25 @@ class JournalStorm(Storm):
         self.ends = 0
 
     def batches(self) -> list[list[Path]]:
-        """The committed files of the table, by micro-batch, as its log names them."""
-        found: dict[int, list[Path]] = {}
-        for log in (self.folder / "table" / "_spark_metadata").iterdir():
-            number = log.name.partition(".")[0]
-            if number.isdigit() and not log.name.endswith(".compact"):
-                lines = log.read_text().splitlines()[1:]
-                paths = [json.loads(line)["path"].removeprefix("file://") for line in lines]
-                found[int(number)] = [Path(path) for path in paths]
-        return [found[number] for number in sorted(found)]
+        """The committed files of the table, by micro-batch, as its log names them.
+
+        The log of each tenth micro-batch (``9.compact``) has the files of all before it, too.
+        """
+        folder = self.folder / "table" / "_spark_metadata"
+        logs = {
+            int(number): log
+            for log in folder.iterdir()
+            if (number := log.name.removesuffix(".compact")).isdigit()
+        }
+        assert sorted(logs) == list(range(len(logs))), f"logs of {sorted(logs)}"
+        found: list[list[Path]] = []
+        known = set[Path]()
+        for number in sorted(logs):
+            lines = logs[number].read_text().splitlines()[1:]
+            paths = {Path(json.loads(line)["path"].removeprefix("file://")) for line in lines}
+            found.append(sorted(paths - known))
+            known |= paths
+        return found
 
     def check(self) -> str:
         """Compares the table with the model; the verdict's middle part."""
