@@ -23,7 +23,6 @@ from setuptools.command.build_ext import build_ext
 DEBUG = os.environ.get("PENSTOCK_DEBUG") == "1"
 HERE = Path(__file__).resolve().parent
 CORE = sorted(str(path.relative_to(HERE)) for path in (HERE / "csrc").rglob("*.c"))
-BINDING = sorted(str(path.relative_to(HERE)) for path in (HERE / "pyext").rglob("*.*"))
 HEADERS = sorted(str(path.relative_to(HERE)) for path in (HERE / "csrc").rglob("*.[hd]*"))
 BINDING = sorted(str(path.relative_to(HERE)) for path in (HERE / "pyext").rglob("*.*"))
 
@@ -32,6 +31,7 @@ COMMON += ["-O1", "-g", "-DMQX_ASSERTIONS"] if DEBUG else ["-O3", "-g0"]
 CORE_WARNINGS = ["-Wall", "-Wextra", "-Wconversion"] + (["-Werror"] if DEBUG else [])
 BINDING_WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-cast-function-type"]
 BINDING_WARNINGS += ["-Wno-missing-field-initializers"]
+BINDING_WARNINGS += ["-Werror=incompatible-pointer-types"]  # an error for other compilers
 
 # As Python itself is compiled: CFLAGS in the environment replace those of the interpreter.
 COMMON += ["-fwrapv", "-DNDEBUG"]
