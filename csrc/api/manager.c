@@ -291,7 +291,12 @@ static int attach_new(struct mqx_io *io, const char *path, const struct mqe_sett
     store->free_journal = mqx_checkpoint_make_room;
     store->keep_way_out = mqx_maintenance_way_out;
     mqx_assert_guard(&store->region.header->stopped);
-    if (settings->no_maintenance == 0) {
+    const bool maintains = settings->no_maintenance == 0;
+    const bool killed = report->first && !report->recovery.clean;
+    if (maintains && killed && mqx_maintenance_refill(store) != MQX_OK) {
+        mqx_error_clear();
+    }
+    if (maintains) {
         status = mqx_maintenance_start(store, &manager->maintenance);
     }
     if (status != MQX_OK) {

@@ -211,6 +211,37 @@ int mqx_maintenance_way_out(struct mqx_store *store)
     return status;
 }
 
+/* Does the restart have to begin its segment in a reserved file, of which another restart has taken
+ * some? */
+static bool is_short_of_reserved(struct mqx_store *store)
+{
+    const struct mqx_journal *journal = store->region.journal;
+    MQX_ASSERT(journal != NULL);
+    MQX_ASSERT(journal->first_segment_size > 0);
+    return mqx_journal_spare_count(store) == 0 &&
+           mqx_journal_reserved_count(journal) < MQX_RESERVED_SEGMENTS;
+}
+
+int mqx_maintenance_refill(struct mqx_store *store)
+{
+    struct mqx_lock *lock = &store->region.header->maintenance_lock;
+    MQX_ASSERT(!mqx_lock_held(&store->region, lock));
+    MQX_ASSERT(store->files != NULL);
+    if (!is_short_of_reserved(store)) {
+        return MQX_OK;
+    }
+    int status = mqx_lock_enter(&store->region, lock);
+    if (status != MQX_OK) {
+        return status;
+    }
+    status = keep_way_out(store, false);
+    if (status == MQRC_STORAGE_MEDIUM_FULL) {
+        status = mqx_checkpoint_free_all(store);
+    }
+    mqx_lock_drop(&store->region, lock);
+    return status;
+}
+
 /* Rule 59. Where the disk has no room, what gets have left behind is freed for it: once for each
  * segment, since nothing else has changed then. */
 static int step_way_out(struct mqx_store *store, struct round *round)

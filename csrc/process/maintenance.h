@@ -66,6 +66,12 @@ int mqx_maintenance_back_out_units(struct mqx_store *store) MQX_MUST_USE;
  * for a put that needs it at once. MQRC_STORAGE_MEDIUM_FULL: the disk has no room for it. */
 int mqx_maintenance_way_out(struct mqx_store *store) MQX_MUST_USE;
 
+/* After the restart of a queue manager that was killed, before anybody works with it: on a full
+ * disk its next segment is a reserved file, and processes that are killed one after the other would
+ * use up all of them before a round frees one. So what is lacking is made or freed here. A failure
+ * takes nothing away: rounds try again. */
+int mqx_maintenance_refill(struct mqx_store *store) MQX_MUST_USE;
+
 /* Wakes the maintenance thread of an attachment slot. */
 void mqx_maintenance_ring(struct mqx_region *region, uint32_t process);
 

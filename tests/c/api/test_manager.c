@@ -1,5 +1,6 @@
 /* Claims of manager.c: one attachment a process, ends of all kinds, what a restart keeps. */
 #include "fixtures/engine_fixture.h"
+#include "process/maintenance.h"
 
 TEST(a_directory_is_created_once_and_bad_sizes_are_refused)
 {
@@ -340,6 +341,31 @@ TEST(a_second_process_works_on_the_same_queues_and_leaves_them_to_the_first)
     CHECK_INT(status.attached, 1);
     CHECK_INT(status.objects, 1);
     CHECK_STR(TAKE(q), "reply");
+}
+
+/* Each restart begins a segment, and nobody lives long enough for a round of maintenance. */
+TEST(processes_killed_one_after_the_other_on_a_full_disk_do_not_use_up_what_is_reserved)
+{
+    enum { MESSAGES = 600, LIVES = 9, GETS = 3 };
+    char text[16];
+    engine_begin();
+    struct queue q = QUEUE("Q");
+    for (int i = 0; i < MESSAGES; i++) {
+        (void)snprintf(text, sizeof text, "%d", i);
+        CHECK_INT(PUT(q, .text = text, .persistent = 1), 0);
+    }
+    CHECK_INT(mqe_maintain(engine.manager), 0);
+    memory_io_set_space(engine.files, memory_io_space_used(engine.files), UINT64_MAX);
+    for (int life = 0; life < LIVES; life++) {
+        engine_kill_and_restart();
+        q = engine_find("Q");
+        CHECK_INT(mqx_maintenance_refill(&engine.manager->store), 0); /* an attach does it */
+        for (int i = life * GETS; i < (life + 1) * GETS; i++) {
+            (void)snprintf(text, sizeof text, "%d", i);
+            CHECK_STR(TAKE(q), text);
+        }
+    }
+    CHECK_INT(mqe_check(engine.manager), 0);
 }
 
 TEST(the_fixture_is_cleared_away)
