@@ -72,7 +72,8 @@ def test_each_backup_beside_killed_writers_holds_every_unit_that_was_committed_b
     home: Path, tmp_path: Path
 ) -> None:
     seed = random.randrange(1 << 32)
-    penstock.create("QM1", home, segment_size=256 << 10, journal_limit=256 << 20)
+    # on a slow machine the writers bring what a backup keeps to 80 % of 256 MiB, and it is given up
+    penstock.create("QM1", home, segment_size=256 << 10, journal_limit=1 << 30)
     folder = tmp_path / "acked"
     folder.mkdir()
     chance = random.Random(seed)
