@@ -55,7 +55,7 @@ pipeline: $(BUILT) ## log lines through queues and Spark, counted by grep, too (
 # ---- tests ----
 
 .PHONY: test py-test surroundings ext-asan c-test c-build c-asan c-tsan style lint typecheck docs constants format
-test: style c-test py-test ## everything that takes minutes
+test: c-test py-test ## everything that takes minutes, style included
 py-test: $(BUILT) ## the Python tests, three files side by side: they wait much (FILES_AT_ONCE=)
 	$(RUN) -m pytest -q -n $(FILES_AT_ONCE) tests
 surroundings: $(BUILT) ## limits, users, signals, memory, the interpreter (T13)

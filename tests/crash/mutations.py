@@ -756,7 +756,8 @@ class Workshop:
 
     def build_layer(self, names: set[str], layer: str) -> Path:
         changed, stems = self.compile(names, []), {Path(name).stem for name in names}
-        rest = [str(o) for o in sorted((self.objects / "core").rglob("*.o")) if o.stem not in stems]
+        core = self.root / "build" / "c" / "plain" / "core"
+        rest = [str(o) for o in sorted(core.rglob("*.o")) if o.stem not in stems]
         crash = sorted((self.objects / "crash").glob("*.o"))
         other = {"no_memory", "failing_alloc"}  # of the layer T5, which is built in the same folder
         common = [str(o) for o in crash if not o.stem.startswith("run_") and o.stem not in other]
