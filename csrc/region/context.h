@@ -155,7 +155,9 @@ static inline bool mqx_unit_is_sound(const struct mqx_context *unit)
 {
     MQX_ASSERT(unit != NULL);
     MQX_ASSERT((uintptr_t)unit % MQX_CACHE_LINE == 0);
-    return unit->unit_sum == (unit->first_lsn == 0 ? 0 : mqx_unit_sum(unit));
+    return unit->first_lsn != 0
+               ? unit->unit_sum == mqx_unit_sum(unit)
+               : (unit->unit_sum | unit->record_count | unit->running_crc) == 0;
 }
 
 #endif

@@ -57,7 +57,7 @@ static void reset_unit(struct mqx_context *unit)
 {
     MQX_ASSERT(is_empty(unit));
     MQX_ASSERT(unit->state == MQX_CTX_DECIDED || unit->state == MQX_CTX_BACKING_OUT);
-    unit->unit_id = 0;
+    mqx_store_relaxed(&unit->unit_id, 0);
     unit->decided_lsn = 0;
     unit->record_count = 0;
     unit->running_crc = 0;
@@ -99,7 +99,8 @@ uint64_t mqx_unit_id(struct mqx_store *store, uint32_t slot)
         return 0;
     }
     if (unit->unit_id == 0) {
-        unit->unit_id = mqx_journal_unit_id(store);
+        /* read without a lock by mqx_browse_prepared */
+        mqx_store_relaxed(&unit->unit_id, mqx_journal_unit_id(store));
     }
     MQX_ASSERT(unit->unit_id != 0);
     return unit->unit_id;

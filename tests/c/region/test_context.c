@@ -17,6 +17,15 @@ TEST(a_unit_without_records_needs_no_sum_and_has_none)
     CHECK(!mqx_unit_is_sound(&unit));
 }
 
+/* The first append would count on from them, and its sum would make them true. */
+TEST(a_count_or_crc_before_the_first_record_shows)
+{
+    for (uint32_t bit = 0; bit < 32; bit++) {
+        CHECK(!mqx_unit_is_sound(&(struct mqx_context){.record_count = 1u << bit}));
+        CHECK(!mqx_unit_is_sound(&(struct mqx_context){.running_crc = 1u << bit}));
+    }
+}
+
 TEST(every_changed_bit_of_a_unit_with_records_shows)
 {
     for (uint32_t bit = 0; bit < 64; bit++) {
