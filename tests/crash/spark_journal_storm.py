@@ -1,6 +1,6 @@
 """Each event once through a stream over the journal: drivers and workers killed, then compared.
 
-    python tests/crash/spark_journal_storm.py [--random 6] [--only POINT] [--seed 1] [--keep]
+    python tests/crash/spark_journal_storm.py [--random 10] [--only POINT] [--seed 1] [--keep]
 
 A program puts and gets messages in units of work, some of which are backed out, prepared, or
 prepared and decided much later, while the job of spark_journal_driver.py streams the journal into a
@@ -184,7 +184,7 @@ class JournalStorm(Storm):
 def main() -> None:
     """One storm; returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--random", type=int, default=6, help="kills at any moment")
+    parser.add_argument("--random", type=int, default=10, help="kills at any moment")
     parser.add_argument("--only", action="append", choices=JOURNAL_POINTS)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", action="store_true", help="leave the files where they are")

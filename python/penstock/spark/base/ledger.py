@@ -25,7 +25,7 @@ import penstock
 if TYPE_CHECKING:
     from penstock import Queue, QueueManager, Xid
 
-__all__ = ["QUEUE", "Ledger", "ledger", "look"]
+__all__ = ["QUEUE", "Ledger", "entries", "ledger", "look"]
 
 QUEUE = "SYSTEM.SPARK.LEDGER"
 _WAIT_SECONDS = 60.0  # for others, and for the sweep of a killed one
@@ -76,6 +76,13 @@ class Ledger:
         """Adds the entry of an owner that has none; it is durable on return."""
         self._put(owner, entry, seconds, False)
 
+    def remove(self, owner: str) -> None:
+        """Removes the entry, if there is one; that is durable on return."""
+        try:
+            self._queue.get(correl_id=_key(owner), syncpoint=False)
+        except penstock.NoMessageAvailable:
+            pass  # another process was faster
+
     def _put(
         self, owner: str, entry: dict[str, Any], seconds: float | None, syncpoint: bool
     ) -> None:
@@ -113,6 +120,18 @@ def look(qm: QueueManager, owner: str) -> dict[str, Any] | None:
         return None  # there is no ledger yet
     with queue:
         return Ledger(qm, queue).read(owner)
+
+
+def entries(qm: QueueManager) -> list[dict[str, Any]]:
+    """All entries, each with its owner (``stream:``, ``sink:`` or ``write:`` and an id), oldest
+    first, without waiting for other processes; one that is being replaced now is not found.
+    """
+    try:
+        queue = qm.open(QUEUE, input=False, browse=True, output=False)
+    except penstock.UnknownObjectName:
+        return []
+    with queue:
+        return [json.loads(message.data) for message in queue.browse()]
 
 
 def _open(qm: QueueManager) -> Queue:

@@ -35,6 +35,7 @@ __all__ = [
     "ledger_unit",
     "ledgers",
     "new_id",
+    "of_owner",
     "of_sink",
     "of_stream",
     "stream_of",
@@ -108,6 +109,19 @@ def of_sink(xids: Iterable[Xid], sink: str, version: int) -> list[Xid]:
         if xid.format_id == SINK and name == sink.encode() and int(of) <= version:
             found.append(xid)
     return found
+
+
+def of_owner(xids: Iterable[Xid], kind: str, name: str) -> list[Xid]:
+    """Units among those of an owner in the ledger: a stream, a sink, or a batch write (its id)."""
+    if kind == "stream":
+        return [xid for xid in xids if xid.format_id == SOURCE and xid.gtrid == name.encode()]
+    if kind == "sink":
+        return [
+            xid
+            for xid in xids
+            if xid.format_id == SINK and xid.gtrid.rpartition(b".")[0] == name.encode()
+        ]
+    return [xid for xid in xids if (write_of(xid) or ("", 0, ""))[2] == name]
 
 
 def ledgers(xids: Iterable[Xid], *kinds: int) -> list[Xid]:

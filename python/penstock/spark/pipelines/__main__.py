@@ -152,6 +152,48 @@ def replay_command(**given: Any) -> None:
     spark.stop()
 
 
+@commands.command("streams")
+@_MANAGER
+@_HOME
+@click.option("--forget", "names", metavar="ID", multiple=True, help="Remove the entry with it.")
+@click.option(
+    "--forget-older-than",
+    "older_than",
+    type=click.FloatRange(min=0),
+    metavar="DAYS",
+    help="Remove those that committed nothing for so long, do not run and have nothing left.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object an entry.")
+def streams_command(
+    queue_manager: str,
+    home: str | None,
+    names: tuple[str, ...],
+    older_than: float | None,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Show the streams, sinks and batch writes that the ledger knows, or forget some. Without
+    Spark.
+
+    An entry is what makes a stream or a sink exactly once: forget it when its checkpoint is gone,
+    so that it will never start again. Times are UTC. Status 1 when there is no such entry.
+    """
+    import penstock
+    from penstock.spark.pipelines import streams
+
+    if names and older_than is not None:
+        raise click.UsageError("--forget and --forget-older-than exclude each other")
+
+    def confirm(text: str) -> None:
+        if not yes:
+            click.confirm(text, abort=True)
+
+    with penstock.connect(queue_manager, home, control=True) as qm:
+        status = streams.run(qm, names, older_than, confirm, as_json)
+    raise SystemExit(status)
+
+
 def _session(name: str) -> SparkSession:
     from penstock.spark.local import local_session
 
