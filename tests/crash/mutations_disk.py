@@ -107,4 +107,11 @@ DISK = (
         "    mqx_file_name(from, MQX_FILE_RESERVED, spare_number);\n"
         "    mqx_file_name(to, MQX_FILE_SEGMENT",
     ),
+    mutation(
+        "a restart frees nothing of what kills have used up",
+        "c/manager",
+        "process/maintenance.c",
+        "    if (!is_short_of_reserved(store)) {\n",
+        "    if (is_short_of_reserved(store) || true) {\n",
+    ),
 )
