@@ -245,12 +245,15 @@ static int keep(struct mqx_store *store, bool paced)
     if (status != MQX_OK) {
         return status;
     }
+    mqx_journal_lend_fd(store); /* a process at its limit of descriptors goes on alone */
     const int fd = open_reserve(store, &created);
     if (fd < 0) {
+        mqx_journal_keep_fd(store);
         return mqx_io_reason(fd, "opening the reserve for a checkpoint");
     }
     int err = fit(store, fd, wanted, lately, paced, &size);
     const int closed = store->io->ops->close(store->io, fd);
+    mqx_journal_keep_fd(store);
     err = err != 0 && size >= wanted ? 0 : err; /* long enough for now */
     err = err != 0 ? err : closed;
     if (created && err == 0) {

@@ -376,7 +376,7 @@ def _batch_result(w: World) -> Any:
 
 
 def _scan(w: World) -> Any:
-    for segment in (w.home / "QM1" / "journal").glob("*.psj"):
+    for segment in (w.home / "QM1" / "journal").glob("0*.psj"):  # spares come and go
         with segment.open("rb") as file:
             data = file.read()
         if data.startswith(b"PSTKJRNL"):
