@@ -7,6 +7,7 @@ dropped with its connection.
 from __future__ import annotations
 
 import contextlib
+import time
 from pathlib import Path
 from typing import Any
 
@@ -318,7 +319,7 @@ def test_progress_contains_depth_age_and_lag(bench: Bench) -> None:
     place = {"queueManager": "QM1", "home": bench.base["home"]}
     assert told() == {
         "depth": 0, "inDoubt": 0, "lag": 0, "oldestMessageAgeMs": 0, "abandoned": 0,
-        "backedOut": 0, "badBodies": 0,
+        "backedOut": 0, "badBodies": 0, "takeMs": 0, "commitMs": 0,
         "commitAtEnd": place,
     }  # fmt: skip
     bench.fill(0, 3)
@@ -330,6 +331,29 @@ def test_progress_contains_depth_age_and_lag(bench: Bench) -> None:
     reader.commit(end)
     now = told()
     assert (now["depth"], now["inDoubt"], now["lag"]) == (1, 0, 1)
+    reader.stop()
+
+
+@pytest.mark.parametrize(
+    ("name", "slow"), [("takeMs", "_take_part"), ("commitMs", "_commit")], ids=["take", "commit"]
+)
+def test_progress_says_how_long_the_last_take_and_the_last_commit_took(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, name: str, slow: str
+) -> None:
+    real = getattr(StreamReader, slow)
+
+    def slowed(*given: Any) -> Any:
+        time.sleep(0.03)
+        return real(*given)
+
+    monkeypatch.setattr(StreamReader, slow, slowed)
+    reader = bench.reader()
+    bench.fill(0, 3)
+    end = plan(reader, START)
+    reader.partitions(START, end)
+    reader.commit(end)
+    now = reader.reportLatestOffset()
+    assert now is not None and now[name] >= 30
     reader.stop()
 
 

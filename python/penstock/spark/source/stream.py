@@ -78,6 +78,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -196,6 +197,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._aside = Aside(options, schema)
         self._new = 0  # number of the micro-batch of which messages were taken last
         self._counts = Counts()  # of what was put aside and committed
+        self._times = {"takeMs": 0, "commitMs": 0}  # of the newest micro-batch that had it
         self._found: dict[int, int] | None = None  # number -> parts, of an earlier process
         self._progress: Offset = {}  # as of the last submission to the background thread
 
@@ -267,9 +269,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         ``depth`` counts the messages on the queue (CURDEPTH); ``inDoubt`` those that this stream
         has taken and not committed; ``lag`` is their sum; ``oldestMessageAgeMs`` the age of the
-        oldest message on the queue; ``abandoned`` messages that streams over this queue have taken
-        which do not run; ``commitAtEnd`` is for last_batch.py. When a micro-batch is under way:
-        before it was taken.
+        oldest message on the queue; ``takeMs`` and ``commitMs`` how long the last take and the last
+        commit of a micro-batch took, by this process; ``abandoned`` messages that streams over this
+        queue have taken which do not run; ``commitAtEnd`` is for last_batch.py. When a micro-batch
+        is under way: before it was taken.
         """
         qm, queue = self._connected()
         with reported(self.options, self.options["queue"]):
@@ -436,6 +439,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             "abandoned": sum(one.messages for one in left),
             "backedOut": self._counts.backed_out,
             "badBodies": self._counts.bad,
+            **self._times,
         }
         if self.options["eagerCommit"]:
             names = ("queueManager", "home")
@@ -584,6 +588,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return there
         if number == 1:
             self._register(qm)
+        with self._timed("takeMs"):
+            return self._take_parts(qm, queue, number, parts, there)
+
+    def _take_parts(
+        self, qm: QueueManager, queue: Queue, number: int, parts: int, there: dict[int, Xid]
+    ) -> dict[int, Xid]:
         messages, size = self._limits()
         result = dict(there)
         up_to = self._bound
@@ -649,6 +659,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             qm.backout()
             raise
         return got, got_bytes
+
+    @contextmanager
+    def _timed(self, name: str) -> Iterator[None]:
+        start = time.monotonic_ns()
+        yield
+        self._times[name] = (time.monotonic_ns() - start) // 1_000_000
 
     def _lost(self, text: str) -> None:
         if self.options["failOnDataLoss"]:
@@ -742,7 +758,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 due += [*(parts[part] for part in sorted(parts)), *aside]
                 counts = counts.plus(counted(aside.values()))
             if end["unit"] > done:
-                self._commit(qm, book, end["unit"], due, counts)
+                with self._timed("commitMs"):
+                    self._commit(qm, book, end["unit"], due, counts)
 
     def _commit(
         self, qm: QueueManager, book: Any, number: int, due: list[Xid], counts: Counts
