@@ -23,6 +23,7 @@ from .interface import interface, warn_ignored
 from .prepared_units import PreparedUnits
 from .queue import Queue
 from .reports import Reports
+from .scheduling import Scheduling
 from .transfers import Transfers
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
@@ -95,7 +96,7 @@ def connect(
     return QueueManager(name, home, keeper=keeper, control=control, keep_mapping=keep_mapping)
 
 
-class QueueManager(Definitions, PreparedUnits, Reports, Transfers):
+class QueueManager(Definitions, PreparedUnits, Reports, Scheduling, Transfers):
     """A connection to a queue manager; a context manager. Thread-safe; each thread and each asyncio
     task has its own units of work, besides those that :meth:`unit` makes.
     """
