@@ -28,6 +28,7 @@ COMMANDS = {
     "load": "Put the messages of a file.",
     "status": "Show queues, processes, units of work and the journal.",
     "resolve": "Show prepared units of work, or resolve them manually.",
+    "schedule": "List, set, delete and run schedules.",
     "trigger-monitor": "Start the programs that trigger messages name.",
     "journal": "List the records of the journal.",
     "archive": "List or prune the archive of linear logging.",
