@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from .common import count_of, fail, manager_argument, show_warnings
+from .common import count_of, fail, manager_argument, say, show_warnings
 from .terminal import echo
 
 if TYPE_CHECKING:
@@ -156,6 +156,7 @@ def command(
     import penstock
 
     show_warnings()
+    delayed = 0
     with penstock.connect(qm, home=home) as manager, progress_bar("unloaded") as progress:
         names = queues_named(manager, queues)
         done = manager.unload(
@@ -168,5 +169,10 @@ def command(
             progress=progress,
             **chosen,
         )
+        for name in names:
+            with manager.open(name, input=False, output=False, browse=True) as queue:
+                delayed += queue.status().delayed
+    if delayed:
+        say(f"{count_of(delayed, 'delayed message')} left where they are: not due yet")
     if path != "-":
         echo(f"{path}: {count_of(done, 'message')} of {count_of(len(names), 'queue')}")

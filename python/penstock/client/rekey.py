@@ -144,5 +144,6 @@ def _retagged_columns(payload: bytes, count: int, view: View, qm_id: bytes) -> b
             alike = len(set(values)) == 1
             bases[column], widths[column] = (values[0], 0) if alike else (0, 8)
             columns[-1] = b"" if alike else struct.pack(f"<{count}Q", *values)
-    head = struct.pack(f"<{len(bases)}Q", *bases) + bytes(widths)
+    columns.append(payload[at:])  # due times, where a message has one
+    head = struct.pack(f"<{len(bases)}Q", *bases) + bytes(widths) + bytes([header.due_width])
     return head.ljust(L.size_of("psc_columns"), b"\0") + b"".join(columns)

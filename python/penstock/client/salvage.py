@@ -272,6 +272,9 @@ class _Writer:
                     value = value.encode("latin-1").ljust(DTYPE[name].itemsize)
                 row[name] = value
             row["put_time"] = np.datetime64(d.put_time_us, "us")
+            # one that would expire before is due at once: a put refuses it otherwise
+            expires_before = 0 < d.expiry_us <= message.due_us
+            row["due_us"] = 0 if expires_before else message.due_us
             row["persistence"] = int(message.persistent)
             row["has_ext"] = any(getattr(d, name) != _INITIAL[name] for name in _INITIAL)
             row["expiry"] = -1

@@ -38,7 +38,8 @@ class Transfers(Attachment):
         progress: Callable[[int], None] | None = None,
     ) -> int:
         """Writes the messages of queues to a new file, in the order of get(), with all fields of
-        their descriptors. Messages that arrive during the call are left out.
+        their descriptors. Messages that arrive during the call, and delayed ones that are not due,
+        are left out.
 
         With ``remove`` the messages leave their queues, in units of work, each committed when the
         file is on the disk. After a kill or a failure the same call with ``resume`` continues, and
