@@ -185,15 +185,27 @@ print("left", flush=True)
 """
 
 
+_LOOP = """
+import sys, time, penstock
+with penstock.connect("QM", home=sys.argv[1]) as qm, qm.queue("Q") as q:
+    for message in q.consume():
+        print("begin", flush=True)
+        time.sleep(float(sys.argv[2]))
+        print("end", flush=True)
+print("left", flush=True)
+"""
+
+
+@pytest.mark.parametrize("program", [_WORKER, _LOOP], ids=["handler", "loop"])
 @pytest.mark.parametrize(("signals", "said"), [(1, ["begin", "end", "left"]), (2, ["begin"])])
-def test_sigterm_lets_the_handler_end_and_a_second_one_does_not(tmp_path, signals, said):
+def test_sigterm_lets_the_work_end_and_a_second_one_does_not(tmp_path, signals, said, program):
     path = Path(tmp_path)
     with penstock.connect("QM", home=path, create=True) as qm:
         qm.define("QLOCAL", "Q", defpsist="YES")
         with qm.queue("Q") as q:
             q.put("a")
             worker = subprocess.Popen(
-                [sys.executable, "-c", _WORKER, str(path), "1" if signals == 1 else "60"],
+                [sys.executable, "-c", program, str(path), "1" if signals == 1 else "60"],
                 stdout=subprocess.PIPE, text=True,
             )  # fmt: skip
             assert worker.stdout is not None
@@ -206,3 +218,21 @@ def test_sigterm_lets_the_handler_end_and_a_second_one_does_not(tmp_path, signal
             while q.status().got:
                 time.sleep(0.05)
             assert q.depth == (0 if signals == 1 else 1)
+
+
+@pytest.mark.parametrize("own", [signal.SIG_DFL, signal.SIG_IGN])
+def test_a_loop_leaves_the_programs_own_handler_of_sigterm_as_it_was(qm, own):
+    before = signal.signal(signal.SIGTERM, own)
+    try:
+        with qm.queue("Q") as q:
+            q.put("a")
+            q.put("b")
+            for _ in q.consume(wait=0, limit=1):
+                taken = signal.getsignal(signal.SIGTERM) is not own
+                assert taken == (own is signal.SIG_DFL)
+            assert signal.getsignal(signal.SIGTERM) is own
+            for _ in q.consume(wait=0):
+                break
+            assert signal.getsignal(signal.SIGTERM) is own
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -12,7 +12,9 @@ there is neither, or both refuse it, it stays, is tried again after the longest 
 says so: a poisonous message is never lost and never stops the others.
 
 Signals. ``run()`` in the main thread takes SIGTERM and SIGINT: the first one ends it when the
-handlers in progress have returned, the second one has the effect that it has without penstock.
+handlers in progress have returned, the second one has the effect that it has without penstock. A
+loop in the main thread takes SIGTERM, where the program has no handler of its own for it: the loop
+ends when the message in progress is done, and is committed. A Ctrl-C is for the body of the loop.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import logging
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from .._engine import QueueHandle
@@ -91,12 +93,27 @@ class Consumer:
 
     def __iter__(self) -> Iterator[Message]:
         """The messages, each committed when the next one is asked for."""
-        return self._messages(self.queue)
+        return self._loop()
 
     def __next__(self) -> Message:
         if self._iterator is None:
-            self._iterator = self._messages(self.queue)
+            self._iterator = self._loop()
         return next(self._iterator)
+
+    def _loop(self) -> Iterator[Message]:
+        """The messages, until SIGTERM, where nobody else takes that."""
+        main = threading.current_thread() is threading.main_thread()
+        if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+            yield from self._messages(self.queue)
+            return
+        end = self._on_signal({signal.SIGTERM: signal.SIG_DFL})
+        signal.signal(signal.SIGTERM, end)
+        try:
+            yield from self._messages(self.queue)
+        finally:
+            if signal.getsignal(signal.SIGTERM) is end:  # it has not come
+                with suppress(ValueError):  # an abandoned loop that another thread clears away
+                    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def _messages(self, queue: QueueHandle) -> Iterator[Message]:
         with queue.connection.transaction() as unit:
