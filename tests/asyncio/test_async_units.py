@@ -95,7 +95,7 @@ def test_consume_commits_on_normal_progress_and_backs_out_on_an_exception(home: 
             for i in range(5):
                 await q.put(str(i), persistent=True)
             with pytest.raises(ZeroDivisionError):
-                async with q.consume(wait=0) as messages:
+                async with q.consume(wait=0, retry=penstock.Retry(0)) as messages:
                     async for message in messages:
                         await out.put(message.data)
                         if message.text == "3":

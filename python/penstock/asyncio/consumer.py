@@ -1,18 +1,30 @@
-"""Iterating over the messages of a queue, each in a unit of work: ``Queue.consume()``."""
+"""Consuming a queue in an event loop: ``Queue.consume()``, as an iterator and around a handler.
+
+Retry, and what becomes of a message that has failed too often, are those of client/consume.py: the
+delay is the message's own and holds no task. A cancellation is no failure: the message is
+available again at once.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from typing import TYPE_CHECKING
 
+from ..client.consume import Fate, check_workers, checked, set_aside, wait_of
 from ..constants import ReasonCode
 from ..errors import InvalidType
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
     from types import TracebackType
     from typing import Any
 
     from .._engine import Message
+    from ..client.retry import Retry
     from .unit import UnitOfWork
+
+_log = logging.getLogger("penstock")
 
 
 class Consumer:
@@ -20,13 +32,19 @@ class Consumer:
 
     Each message is got in a transaction of the task. What the task puts and gets while it works on
     the message belongs to the same unit of work. It commits when the next message is asked for and
-    at the end of the block, and is backed out by an exception that leaves the block.
+    at the end of the block, and is backed out by an exception that leaves the block: then the
+    message waits for as long as ``retry`` says.
     """
 
-    def __init__(self, queue: Any, wait: float | None) -> None:
+    def __init__(
+        self, queue: Any, wait: float | None, limit: int | None = None, retry: Retry | None = None
+    ) -> None:
+        self._retry = checked(wait, limit, retry)
         self._queue = queue
         self._wait = wait
+        self._left = limit  # messages that may still be got
         self._transaction: UnitOfWork | None = None
+        self._message: Message | None = None  # in progress
 
     async def __aenter__(self) -> Consumer:
         """Begins the transaction."""
@@ -44,8 +62,15 @@ class Consumer:
         trace: TracebackType | None,
     ) -> None:
         """Commits what the last message was about, or backs it out."""
-        if self._transaction is not None:
-            await self._transaction.__aexit__(kind, error, trace)
+        transaction, message = self._transaction, self._message
+        self._message = None
+        if transaction is None:
+            return
+        try:
+            if isinstance(error, Exception) and message is not None and transaction._unit.is_open:
+                transaction._unit.backout(wait_of(self._retry, message))  # it waits for nothing
+        finally:
+            await transaction.__aexit__(kind, error, trace)
 
     def __aiter__(self) -> Consumer:
         """Itself."""
@@ -53,13 +78,94 @@ class Consumer:
 
     async def __anext__(self) -> Message:
         """Commits, and waits for the next message."""
-        if self._transaction is None:
+        transaction = self._transaction
+        if transaction is None:
             raise InvalidType(
                 ReasonCode.OPTIONS_ERROR, "consume() is entered first: async with q.consume()"
             )
-        if self._transaction.count:
+        if transaction.count:
+            await transaction.commit()
+        self._message = None
+        while self._left is None or self._left > 0:
+            message: Message | None = await self._queue.get(self._wait, default=None)
+            if message is None:
+                break
+            fate = set_aside(self._queue.handle, message, transaction._unit, self._retry)
+            if fate is Fate.MOVED:
+                await transaction.commit()
+            if fate is not Fate.TRY:
+                continue
+            if self._left is not None:
+                self._left -= 1
+            self._message = message
+            return message
+        raise StopAsyncIteration
+
+    async def run(self, handler: Callable[[Message], Awaitable[object]], *, tasks: int = 1) -> None:
+        """Awaits the handler with each message, in so many tasks, until none came within ``wait``
+        seconds or ``limit`` messages are done. What a handler raises is logged (logger
+        ``penstock``), and its message is tried again. A cancellation ends all of them.
+
+        Raises:
+            InvalidType, InvalidValue: 2046: an argument that is none.
+            MQError: of a get or a commit, when the other tasks have ended.
+        """
+        if not callable(handler):
+            raise InvalidType(
+                ReasonCode.OPTIONS_ERROR, f"handler is a callable, not {type(handler).__name__}"
+            )
+        check_workers("tasks", tasks)
+        workers = [asyncio.ensure_future(self._work(handler)) for _ in range(tasks)]
+        try:
+            await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            ended = await asyncio.gather(*workers, return_exceptions=True)
+        for error in ended:
+            if isinstance(error, BaseException) and not isinstance(error, asyncio.CancelledError):
+                raise error
+
+    async def _work(self, handler: Callable[[Message], Awaitable[object]]) -> None:
+        """One task: a block of its own after each failure."""
+        while self._left is None or self._left > 0:
+            failed: Exception | None = None
+            try:
+                async with _Shared(self) as messages:
+                    async for message in messages:
+                        try:
+                            await handler(message)
+                        except Exception as error:
+                            failed = error
+                            raise
+                return
+            except Exception as error:
+                if error is not failed:
+                    raise
+                name = self._queue.name
+                _log.warning("queue %s: a handler failed: %r", name, error, exc_info=True)
+
+
+class _Shared(Consumer):
+    """A consumer of one task of run(): the limit is that of all of them."""
+
+    def __init__(self, owner: Consumer) -> None:
+        super().__init__(owner._queue, owner._wait, None, owner._retry)
+        self._owner = owner
+
+    async def __anext__(self) -> Message:
+        """The next message, if the owner's limit allows one."""
+        owner = self._owner
+        if self._transaction is not None and self._transaction.count:
             await self._transaction.commit()
-        message: Message | None = await self._queue.get(self._wait, default=None)
-        if message is None:
-            raise StopAsyncIteration
-        return message
+        self._message = None
+        if owner._left is not None:
+            if owner._left <= 0:
+                raise StopAsyncIteration
+            owner._left -= 1
+        try:
+            return await super().__anext__()
+        except BaseException:
+            if owner._left is not None:
+                owner._left += 1
+            raise

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from .._engine import Message, Unit
     from ..batch import BatchResult, MessageBatch
+    from ..client.retry import Retry
     from ..client.status import QueueStatus
     from .runner import Runner
     from .unit import UnitOfWork
@@ -117,7 +118,13 @@ class Queue(AsyncQueueHandle):
         """``browse()``: copies of the messages that are there; get() takes them."""
         return self.browse()
 
-    def consume(self, *, wait: float | None = None) -> Consumer:
+    def consume(
+        self,
+        *,
+        wait: float | None = None,
+        limit: int | None = None,
+        retry: Retry | None = None,
+    ) -> Consumer:
         """Messages one after the other, each in a unit of work of the task::
 
             async with q.consume() as messages:
@@ -125,10 +132,19 @@ class Queue(AsyncQueueHandle):
                     await out.put(work(message))
 
         Commits when the next message is asked for and at the end of the block; an exception that
-        leaves the block backs out what the last message was about. The iteration ends when no
-        message came within ``wait`` seconds (None = no limit).
+        leaves the block backs out what the last message was about, which then waits for as long as
+        ``retry`` says (None: 1, 2, 4, ... 300 seconds), and is set aside when it has failed too
+        often, as :meth:`penstock.Queue.consume` does. A cancellation backs it out at once. The
+        iteration ends when no message came within ``wait`` seconds (None = no limit), or after
+        ``limit`` messages.
+
+        ``await q.consume(...).run(handler, tasks=4)`` awaits a handler with each message, and goes
+        on when one fails.
+
+        Raises:
+            InvalidType, InvalidValue: 2046, 2090: an argument that is none.
         """
-        return Consumer(self, wait)
+        return Consumer(self, wait, limit, retry)
 
     async def request(
         self,

@@ -24,6 +24,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from .._engine import QueueHandle
@@ -36,6 +37,7 @@ from .retry import Retry
 if TYPE_CHECKING:
     from .._engine import Message, Unit
 
+WORKERS_MOST = 1000  # threads, or tasks
 _SLICE = 0.2  # seconds of a wait, after which a thread looks whether it is to stop
 _STANDARD = Retry(1.0, factor=2.0, longest=300.0, jitter=0.1)
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -57,31 +59,12 @@ class Consumer:
         retry: Retry | None,
         threads: int,
     ) -> None:
-        if retry is not None and not isinstance(retry, Retry):
-            raise InvalidType(
-                ReasonCode.OPTIONS_ERROR, f"retry is a penstock.Retry, not {type(retry).__name__}"
-            )
-        if limit is not None and (type(limit) is not int or limit < 0):
-            raise InvalidValue(
-                ReasonCode.OPTIONS_ERROR, f"limit is a number of messages or None, not {limit!r}"
-            )
-        if type(threads) is not int or not 1 <= threads <= 1000:
-            raise InvalidValue(ReasonCode.OPTIONS_ERROR, f"threads {threads!r} is not 1 to 1000")
-        if wait is not None:
-            if isinstance(wait, bool) or not isinstance(wait, (int, float)):
-                raise InvalidType(
-                    ReasonCode.WAIT_INTERVAL_ERROR,
-                    f"wait is a number of seconds or None, not {type(wait).__name__}: {wait!r}",
-                )
-            if not wait >= 0:
-                raise InvalidValue(
-                    ReasonCode.WAIT_INTERVAL_ERROR, f"wait {wait!r} is negative or no number"
-                )
+        self.retry = checked(wait, limit, retry)
+        check_workers("threads", threads)
         queue.check_open()
         self.queue = queue
         self.wait = wait
         self.limit = limit
-        self.retry = _STANDARD if retry is None else retry
         self.threads = threads
         self.handler: Callable[[Message], Any] | None = None
         self._stop = threading.Event()
@@ -121,12 +104,16 @@ class Consumer:
                 message = self._next_message(queue)
                 if message is None:
                     return
-                if message.backout_count and self._set_aside(queue, message, unit):
+                fate = set_aside(queue, message, unit, self.retry)
+                if fate is not Fate.TRY:
+                    self._give_back()
+                    if fate is Fate.MOVED:
+                        unit.commit()
                     continue
                 try:
                     yield message
                 except BaseException:
-                    unit.backout(self._wait_of(message))
+                    unit.backout(wait_of(self.retry, message))
                     raise
                 unit.commit()
 
@@ -155,57 +142,6 @@ class Consumer:
                 if left <= 0:
                     return None
         return None
-
-    def _wait_of(self, message: Message) -> float:
-        """Seconds that the message waits which has failed now."""
-        failures = message.backout_count + 1
-        most = self.retry.most
-        return 0.0 if most is not None and failures > most else self.retry.wait(failures)
-
-    # ---- messages that have failed too often ----
-
-    def _set_aside(self, queue: QueueHandle, message: Message, unit: Unit) -> bool:
-        """Whether the message has failed too often: then it is on another queue, or waits."""
-        threshold, target = queue.connection.values(
-            *queue.slot, (MQIA_BACKOUT_THRESHOLD, MQCA_BACKOUT_REQ_Q_NAME)
-        )
-        most = self.retry.most
-        if most is not None:
-            spent = message.backout_count > most
-        else:
-            spent = bool(threshold) and message.backout_count >= int(threshold or 0)
-        if not spent:
-            return False
-        self._give_back()
-        for put in (self._to_backout_queue, self._to_dead_letters):
-            try:
-                if put(queue, message, str(target or "").strip()):
-                    unit.commit()
-                    return True
-            except MQError as error:
-                _log.warning("queue %s: %s, which has failed too often: %s", queue.name, message,
-                             error)  # fmt: skip
-        _log.warning(
-            "queue %s: %s has failed %d times, and neither BOQNAME nor DEADQ takes it; it is tried "
-            "again in %s s", queue.name, message, message.backout_count, self.retry.longest,
-        )  # fmt: skip
-        unit.backout(self.retry.longest)
-        return True
-
-    @staticmethod
-    def _to_backout_queue(queue: QueueHandle, message: Message, name: str) -> bool:
-        if not name:
-            return False
-        with _open_another(queue, name, MQOO_OUTPUT) as target:
-            target.put_again(message, message.data, None)
-        return True
-
-    @staticmethod
-    def _to_dead_letters(queue: QueueHandle, message: Message, name: str) -> bool:
-        del name
-        manager: Any = queue.connection  # a QueueManager
-        manager.dead_letter(message, int(ReasonCode.BACKOUT_THRESHOLD_REACHED), queue=queue.name)
-        return True
 
     # ---- around a handler ----
 
@@ -287,6 +223,97 @@ class Consumer:
                     break
             else:
                 return
+
+
+def checked(wait: Any, limit: Any, retry: Any) -> Retry:
+    """The policy; raises InvalidType, InvalidValue: 2046, 2090 for arguments that are none."""
+    if retry is not None and not isinstance(retry, Retry):
+        raise InvalidType(
+            ReasonCode.OPTIONS_ERROR, f"retry is a penstock.Retry, not {type(retry).__name__}"
+        )
+    if limit is not None and (type(limit) is not int or limit < 0):
+        raise InvalidValue(
+            ReasonCode.OPTIONS_ERROR, f"limit is a number of messages or None, not {limit!r}"
+        )
+    if wait is not None:
+        if isinstance(wait, bool) or not isinstance(wait, (int, float)):
+            raise InvalidType(
+                ReasonCode.WAIT_INTERVAL_ERROR,
+                f"wait is a number of seconds or None, not {type(wait).__name__}: {wait!r}",
+            )
+        if not wait >= 0:
+            raise InvalidValue(
+                ReasonCode.WAIT_INTERVAL_ERROR, f"wait {wait!r} is negative or no number"
+            )
+    return _STANDARD if retry is None else retry
+
+
+def check_workers(name: str, count: Any) -> None:
+    """Raises InvalidValue: 2046."""
+    if type(count) is not int or not 1 <= count <= WORKERS_MOST:
+        raise InvalidValue(ReasonCode.OPTIONS_ERROR, f"{name} {count!r} is not 1 to {WORKERS_MOST}")
+
+
+def wait_of(retry: Retry, message: Message) -> float:
+    """Seconds that the message waits which has failed now."""
+    failures = message.backout_count + 1
+    return 0.0 if retry.most is not None and failures > retry.most else retry.wait(failures)
+
+
+# ---- messages that have failed too often ----
+
+
+class Fate(Enum):
+    """Of a message that was got: to be worked on; put on another queue, which the caller commits;
+    or back on its queue, where it waits.
+    """
+
+    TRY = 0
+    MOVED = 1
+    WAITS = 2
+
+
+def set_aside(queue: QueueHandle, message: Message, unit: Unit, retry: Retry) -> Fate:
+    """Whether the message, which the unit of this thread or task has got, has failed too often."""
+    if not message.backout_count:
+        return Fate.TRY
+    threshold, target = queue.connection.values(
+        *queue.slot, (MQIA_BACKOUT_THRESHOLD, MQCA_BACKOUT_REQ_Q_NAME)
+    )
+    if retry.most is not None:
+        spent = message.backout_count > retry.most
+    else:
+        spent = bool(threshold) and message.backout_count >= int(threshold or 0)
+    if not spent:
+        return Fate.TRY
+    for put in (_to_backout_queue, _to_dead_letters):
+        try:
+            if put(queue, message, str(target or "").strip()):
+                return Fate.MOVED
+        except MQError as error:
+            _log.warning("queue %s: %s, which has failed too often: %s", queue.name, message,
+                         error)  # fmt: skip
+    _log.warning(
+        "queue %s: %s has failed %d times, and neither BOQNAME nor DEADQ takes it; it is tried "
+        "again in %s s", queue.name, message, message.backout_count, retry.longest,
+    )  # fmt: skip
+    unit.backout(retry.longest)
+    return Fate.WAITS
+
+
+def _to_backout_queue(queue: QueueHandle, message: Message, name: str) -> bool:
+    if not name:
+        return False
+    with _open_another(queue, name, MQOO_OUTPUT) as target:
+        target.put_again(message, message.data, None)
+    return True
+
+
+def _to_dead_letters(queue: QueueHandle, message: Message, name: str) -> bool:
+    del name
+    manager: Any = queue.connection  # a QueueManager
+    manager.dead_letter(message, int(ReasonCode.BACKOUT_THRESHOLD_REACHED), queue=queue.name)
+    return True
 
 
 @contextmanager
