@@ -99,35 +99,40 @@ class Consumer:
                     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def _messages(self, queue: QueueHandle) -> Iterator[Message]:
+        get, stopped, limit = queue.get, self._stop.is_set, self.limit
         with queue.connection.transaction() as unit:
-            while self._take_one():
-                message = self._next_message(queue)
+            commit = unit.commit
+            while not stopped() and (limit is None or self._take_one()):
+                message: Message | None = get(0, default=None)
                 if message is None:
-                    return
-                fate = set_aside(queue, message, unit, self.retry)
-                if fate is not Fate.TRY:
-                    self._give_back()
-                    if fate is Fate.MOVED:
-                        unit.commit()
+                    message = self._next_message(queue)
+                    if message is None:
+                        return
+                if message.backout_count and self._is_set_aside(queue, message, unit):
                     continue
                 try:
                     yield message
                 except BaseException:
                     unit.backout(wait_of(self.retry, message))
                     raise
-                unit.commit()
+                commit()
 
-    def _take_one(self) -> bool:
-        """False: the limit is reached, or stop() was called."""
-        if self._stop.is_set():
+    def _is_set_aside(self, queue: QueueHandle, message: Message, unit: Unit) -> bool:
+        fate = set_aside(queue, message, unit, self.retry)
+        if fate is Fate.TRY:
             return False
         with self._lock:
-            self._taken += 1
-            return self.limit is None or self._taken <= self.limit
-
-    def _give_back(self) -> None:
-        with self._lock:
             self._taken -= 1
+        if fate is Fate.MOVED:
+            unit.commit()
+        return True
+
+    def _take_one(self) -> bool:
+        """False: the limit is reached."""
+        assert self.limit is not None
+        with self._lock:
+            self._taken += 1
+            return self._taken <= self.limit
 
     def _next_message(self, queue: QueueHandle) -> Message | None:
         """None: none came in time, or stop() was called."""
