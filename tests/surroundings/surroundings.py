@@ -7,11 +7,14 @@ A means that the machine does not allow ends the test as not possible here, with
 from __future__ import annotations
 
 import os
+import platform
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +23,11 @@ from typing import Any, NoReturn
 import pytest
 
 SECONDS = 60.0  # the longest that a child of a test runs
+# Numbers of the system calls read, futex, clock_nanosleep, poll and the like.
+_WAITING = {
+    "x86_64": ("0", "7", "202", "230", "232", "270", "271", "281"),
+    "aarch64": ("22", "63", "72", "73", "98", "115"),
+}[platform.machine()]
 NOBODY = 65534  # user and group of a stranger
 Limits = Mapping[int, int]  # resource.RLIMIT_... -> value
 # The end of a child's program: it does what it is told, a statement a line, until its input ends,
@@ -119,6 +127,25 @@ def hear(child: subprocess.Popen[str], expected: str | None = None) -> str:
         raise AssertionError(f"the program ended with {status}: {errors[-3000:]}")
     assert expected is None or line == expected, f"{line!r} instead of {expected!r}"
     return line
+
+
+def stop_at_rest(pid: int) -> None:
+    """SIGSTOP for a process all of whose threads wait: one that is in the middle of something holds
+    locks that everybody else then waits for.
+    """
+    end = time.monotonic() + SECONDS
+    while True:
+        os.kill(pid, signal.SIGSTOP)
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())
+        while any(
+            (task / "stat").read_text().rsplit(")", 1)[1].split()[0] != "T" for task in tasks
+        ):
+            time.sleep(0.001)
+        if all((task / "syscall").read_text().split()[0] in _WAITING for task in tasks):
+            return
+        os.kill(pid, signal.SIGCONT)
+        assert time.monotonic() < end, f"process {pid} is never at rest"
+        time.sleep(0.01)
 
 
 def copy_at_work(path: Path, to: Path, copy: Callable[[str, str], object] = shutil.copy2) -> None:

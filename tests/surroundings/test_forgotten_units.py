@@ -14,7 +14,7 @@ import pytest
 
 import penstock
 from penstock import journal, mqi
-from surroundings import SECONDS, hear, python, say
+from surroundings import SECONDS, hear, python, say, stop_at_rest
 
 BODY = b"x" * 40_000
 LIMIT = 8 << 20
@@ -100,7 +100,7 @@ def test_an_open_unit_of_an_idle_or_stopped_process_does_not_end_the_traffic_of_
         hear(owner, "open")
         if stopped:
             time.sleep(1)  # its maintenance thread has done what the puts asked for
-            os.kill(owner.pid, signal.SIGSTOP)
+            stop_at_rest(owner.pid)
         pour(queue, 10)
         until(lambda: qm.status().units == 0, "the unit is backed out")
         assert [message.data for message in unit.browse()] == [b"got"]
@@ -124,7 +124,7 @@ def test_a_unit_older_than_max_unit_age_is_backed_out_and_its_messages_are_there
     ):
         hear(owner, "got")
         hear(owner, "open")
-        os.kill(owner.pid, signal.SIGSTOP)
+        stop_at_rest(owner.pid)
         message = queue.get(wait=30)
         assert (message.data, message.backout_count) == (b"got", 1)
         os.kill(owner.pid, signal.SIGCONT)
