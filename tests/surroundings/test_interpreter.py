@@ -234,7 +234,8 @@ def test_threads_that_open_and_put_while_another_closes_get_2018_or_succeed(home
             for thread in threads:
                 thread.start()
             with keeper.open("Q") as queue:
-                queue.get(wait=5, browse="first") if queue.depth else None
+                # what is there may be in units of work that nobody ends
+                queue.get(wait=0.1, browse="first", default=None) if queue.depth else None
             qm.close()
             for thread in threads:
                 thread.join(60)
