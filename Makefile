@@ -54,10 +54,13 @@ pipeline: $(BUILT) ## log lines through queues and Spark, counted by grep, too (
 
 # ---- tests ----
 
-.PHONY: test py-test surroundings ext-asan c-test c-build c-asan c-tsan style lint typecheck docs constants format
+.PHONY: test py-test test-again surroundings ext-asan c-test c-build c-asan c-tsan style lint typecheck docs constants format
 test: c-test py-test ## everything that takes minutes, style included
 py-test: $(BUILT) ## the Python tests, three files side by side: they wait much (FILES_AT_ONCE=)
 	$(RUN) -m pytest -q -n $(FILES_AT_ONCE) tests
+test-again: $(BUILT) ## the Python tests that failed last, one after the other
+	@echo "FLAKY, if these pass now: they failed beside others, and are to be mended"
+	$(RUN) -m pytest -q --last-failed --last-failed-no-failures none tests
 surroundings: $(BUILT) ## limits, users, signals, memory, the interpreter (T13)
 	$(RUN) -m pytest -q tests/surroundings
 c-test: ## the C tests, plain build (another compiler: CC=clang BUILD=build/c/clang)
