@@ -595,6 +595,10 @@ def test_a_batch_that_was_killed_half_way_is_whole_or_not_there(
     )
     assert done.returncode == -signal.SIGKILL
     with qm.open("Q") as queue:
+        end = time.monotonic() + 60
+        while (status := queue.status()).got or status.uncommitted:  # until it is cleared away
+            assert time.monotonic() < end
+            time.sleep(0.01)
         seen: dict[bytes, int] = {}
         while batch := queue.get_batch(10000):
             for body in bodies(batch):
