@@ -65,6 +65,7 @@ cdef extern from "penstock/engine.h" nogil:
         MQE_CONFIRM
         MQE_ATTENDED
         MQE_LISTED
+        MQE_EXPIRED
 
     struct mqe_manager:
         pass
@@ -308,6 +309,7 @@ cdef extern from "penstock/engine.h" nogil:
         MQE_GET_FAIL_IF_QUIESCING
         MQE_GET_ROOM_FOR_MDE
         MQE_GET_CONFIRM
+        MQE_GET_REPORT_EXPIRED
         MQE_GET_LISTED
         MQE_MATCH_MSG_ID
         MQE_MATCH_CORREL_ID
@@ -315,6 +317,7 @@ cdef extern from "penstock/engine.h" nogil:
         MQE_MATCH_SEQ_NUMBER
         MQE_MATCH_OFFSET
         MQE_MATCH_NUMBER
+        MQE_MATCH_EXPIRED
         MQE_MATCH_PERSISTENT
         MQE_MATCH_UP_TO
         MQE_MATCH_DELAYED
@@ -329,6 +332,9 @@ cdef extern from "penstock/engine.h" nogil:
                          uint64_t length, int32_t expiry, uint32_t flags, mqe_arrival *out)
 
     # triggers
+    bint mqe_expired_due(const mqe_manager *manager)
+    bint mqe_expired_take(mqe_manager *manager, uint32_t *slot, uint32_t *generation)
+
     uint32_t mqe_trigger_version(const mqe_manager *manager)
     int mqe_trigger_next(mqe_manager *manager, uint32_t *slot, uint32_t *generation)
     bint mqe_trigger_due(mqe_manager *manager, uint32_t slot, uint32_t generation)

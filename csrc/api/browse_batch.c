@@ -25,7 +25,8 @@
 #include "queue/browse_lock.h"
 
 enum {
-    BROWSE_FLAGS = MQE_GET_BROWSE_FIRST | MQE_GET_BROWSE_NEXT | MQE_GET_FAIL_IF_QUIESCING,
+    BROWSE_FLAGS = MQE_GET_BROWSE_FIRST | MQE_GET_BROWSE_NEXT | MQE_GET_FAIL_IF_QUIESCING |
+                   MQE_GET_REPORT_EXPIRED,
     BROWSE_MATCH = MQE_MATCH_PERSISTENT | MQE_MATCH_UP_TO | MQE_MATCH_DELAYED,
 };
 
@@ -87,6 +88,9 @@ static int browse_next(struct browse_call *b, struct mqx_stripe_guard *guard, bo
     const uint64_t now = queue->expiring != 0 ? mqx_clock_coarse_us() : 0;
     int status = mqx_match_next(call->store, guard, call->queue->object, &call->match, now,
                                 &call->cursor, &call->slot);
+    if (MQX_UNLIKELY(status == MQX_OK && call->match.expired != 0)) {
+        status = mqx_get_stop_at_expired(call, guard);
+    }
     if (status != MQX_OK) {
         *out_held = false;
         return status;

@@ -16,7 +16,8 @@
 
 enum {
     QUICK_FLAGS = MQE_GET_WAIT | MQE_GET_ACCEPT_TRUNCATED | MQE_GET_IF_PERSISTENT |
-                  MQE_GET_FAIL_IF_QUIESCING | MQE_GET_ROOM_FOR_MDE | MQE_GET_CONFIRM,
+                  MQE_GET_FAIL_IF_QUIESCING | MQE_GET_ROOM_FOR_MDE | MQE_GET_CONFIRM |
+                  MQE_GET_REPORT_EXPIRED,
     UNDER_CURSOR_FLAGS = MQE_GET_UNDER_CURSOR | MQE_GET_BROWSE_UNDER_CURSOR,
     BROWSE_FLAGS = MQE_GET_BROWSE_FIRST | MQE_GET_BROWSE_NEXT | MQE_GET_BROWSE_UNDER_CURSOR,
     CURSOR_FLAGS = BROWSE_FLAGS | MQE_GET_UNDER_CURSOR,
@@ -97,6 +98,8 @@ static int get_slow_path(struct mqx_get_call *call, const mqe_unit *unit,
     call->unit = unit == NULL ? 0 : unit->context;
     call->held = held;
     call->match.excluded = 0;
+    call->match.ends_at_expired = (get->flags & MQE_GET_REPORT_EXPIRED) != 0;
+    call->match.expired = 0;
     call->cursor = (struct mqx_cursor){0};
     call->found = (struct mqx_cursor){0};
     call->passed = (struct mqx_cursor){0};
@@ -152,7 +155,8 @@ int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_g
     bool held = false;
     call.browse = (get->flags & BROWSE_FLAGS) != 0;
     int status = mqx_enter(manager, (get->flags & MQE_GET_FAIL_IF_QUIESCING) != 0);
-    if (MQX_LIKELY(status == MQX_OK)) {
+    /* the queue manager's own get of an expired message is by any handle */
+    if (MQX_LIKELY(status == MQX_OK && (get->match & MQE_MATCH_EXPIRED) == 0)) {
         status = mqx_get_check_rights(queue, get->flags, call.browse);
     }
     if (MQX_UNLIKELY(status != MQX_OK)) {

@@ -22,6 +22,7 @@
 #include "os/interrupt.h"
 #include "queue/browse_lock.h"
 #include "queue/due_release.h"
+#include "queue/expiry_time.h"
 #include "region/damage.h"
 #include "region/extents.h"
 
@@ -462,6 +463,15 @@ static int find(struct mqx_get_call *call, struct mqx_stripe_guard *guard, struc
     return status;
 }
 
+MQX_COLD int mqx_get_stop_at_expired(struct mqx_get_call *call, struct mqx_stripe_guard *guard)
+{
+    MQX_ASSERT(call->match.ends_at_expired);
+    mqx_stripe_guard_drop(guard);
+    call->get->number = call->match.expired;
+    call->match.expired = 0;
+    return MQE_EXPIRED;
+}
+
 int mqx_get_refusal(const struct mqx_get_call *call, const struct mqx_object *queue)
 {
     MQX_ASSERT(call->queue != NULL);
@@ -621,6 +631,9 @@ enum mqx_next_step mqx_get_attempt(struct mqx_get_call *call, struct mqx_stripe_
     }
     struct mqx_object *queue = mqx_object(guard->region, call->queue->object);
     *status = find(call, guard, queue);
+    if (MQX_UNLIKELY(*status == MQX_OK && call->match.expired != 0)) {
+        *status = mqx_get_stop_at_expired(call, guard);
+    }
     if (MQX_UNLIKELY(*status != MQX_OK)) {
         return MQX_STEP_DONE;
     }

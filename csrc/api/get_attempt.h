@@ -28,7 +28,7 @@
  *
  * What is due (queue/due_release.h) is made available before each attempt, in holds of its own.
  *
- * Errors: 2009 2016 2024 2041 2052 2071 2079 2080 2101 2162 2192 2373; MQE_CONFIRM.
+ * Errors: 2009 2016 2024 2041 2052 2071 2079 2080 2101 2162 2192 2373; MQE_CONFIRM MQE_EXPIRED.
  */
 #ifndef PENSTOCK_GET_ATTEMPT_H
 #define PENSTOCK_GET_ATTEMPT_H
@@ -122,6 +122,10 @@ static inline int mqx_get_check_queue(const struct mqx_get_call *call,
     }
     return mqx_get_refusal(call, queue);
 }
+
+/* An expired message ended the search: the caller makes its report first. MQE_EXPIRED; drops the
+ * lock. */
+int mqx_get_stop_at_expired(struct mqx_get_call *call, struct mqx_stripe_guard *guard);
 
 /* The message that the handle has locked becomes the one found, when it matches and comes before it
  * in delivery order. To be called once more after the lock of the queue was dropped. */

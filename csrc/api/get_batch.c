@@ -20,7 +20,8 @@
 #include "unit/unit_records.h"
 
 enum {
-    GET_FLAGS = MQE_GET_WAIT | MQE_GET_FAIL_IF_QUIESCING | MQE_GET_CONFIRM,
+    GET_FLAGS = MQE_GET_WAIT | MQE_GET_FAIL_IF_QUIESCING | MQE_GET_CONFIRM |
+                MQE_GET_REPORT_EXPIRED,
     GET_MATCH = MQE_MATCH_PERSISTENT | MQE_MATCH_UP_TO | MQE_MATCH_NUMBER,
 };
 
@@ -88,6 +89,9 @@ static int find_next(struct get_many *many, struct mqx_stripe_guard *guard)
     } else {
         status = mqx_match_next(call->store, guard, call->queue->object, &call->match, now,
                                 &many->cursor, &call->slot);
+    }
+    if (MQX_UNLIKELY(status == MQX_OK && call->match.expired != 0)) {
+        return mqx_get_stop_at_expired(call, guard);
     }
     if (status == MQX_OK) {
         const uint32_t found = call->slot;

@@ -18,6 +18,7 @@
 #include "process/error_log.h"
 #include "process/lock_watchdog.h"
 #include "process/reaper.h"
+#include "queue/expire.h"
 #include "queue/queue.h"
 #include "queue/wait_list.h"
 #include "recovery/checkpoint_reserve.h"
@@ -265,10 +266,13 @@ static int expire(struct mqx_store *store, uint32_t slot)
 {
     MQX_ASSERT(slot != 0);
     const uint64_t now_us = store->io->ops->now_us(store->io);
-    bool more = true;
+    struct mqx_expire_step step = {.more = true};
     int status = MQX_OK;
-    for (int i = 0; i < EXPIRE_STEPS && more && status == MQX_OK; i++) {
-        status = mqx_queue_expire_step(store, slot, now_us, &more);
+    for (int i = 0; i < EXPIRE_STEPS && step.more && status == MQX_OK; i++) {
+        status = mqx_queue_expire_step(store, slot, now_us, &step);
+    }
+    if (step.reports) { /* the host program's calls make them */
+        mqx_store_relaxed(&store->region.header->expired[slot % MQX_EXPIRED_MAX], slot);
     }
     return status;
 }

@@ -7,11 +7,13 @@
 #include "base/checksum.h"
 #include "base/error.h"
 #include "penstock/engine.h"
+#include "queue/expire.h"
 
 #include <string.h>
 
 enum {
-    BY_ENTRY = MQE_MATCH_NUMBER | MQE_MATCH_PERSISTENT | MQE_MATCH_UP_TO | MQE_MATCH_DELAYED
+    BY_ENTRY = MQE_MATCH_NUMBER | MQE_MATCH_PERSISTENT | MQE_MATCH_UP_TO | MQE_MATCH_DELAYED |
+               MQE_MATCH_EXPIRED
 };
 
 static const uint8_t no_id[MQX_ID_SIZE];
@@ -24,6 +26,8 @@ void mqx_match_init(const struct mqx_region *region, const struct mqe_get *get,
     MQX_ASSERT(out != NULL);
     out->bits = get->match & (MQE_MATCH_SEQ_NUMBER | MQE_MATCH_OFFSET | BY_ENTRY);
     out->excluded = 0;
+    out->ends_at_expired = (get->flags & MQE_GET_REPORT_EXPIRED) != 0;
+    out->expired = 0;
     out->seq_number = get->seq_number;
     out->offset = get->offset;
     out->number = get->match_number;
@@ -128,8 +132,36 @@ static int build_index(struct mqx_store *store, struct mqx_stripe_guard *guard, 
     return MQX_OK;
 }
 
+/* An expired message on the way: discarded, unless it is a reported one. */
+enum on_expired { GONE, PASSED, WANTED, ENDS };
+
+static enum on_expired meet_expired(struct mqx_stripe_guard *guard, struct mqx_object *queue,
+                                    uint32_t slot, const struct mqx_message *message,
+                                    struct mqx_match *match)
+{
+    MQX_ASSERT(message->expiry != 0);
+    if (!mqx_delayed_or_available(message)) {
+        return PASSED;
+    }
+    if (!mqx_queue_reports_expiry(guard->region, message)) {
+        (void)mqx_queue_expire(guard, queue, slot);
+        return GONE;
+    }
+    if ((match->bits & MQE_MATCH_EXPIRED) != 0) {
+        return message->state == MQX_MSG_AVAILABLE &&
+                       mqx_match_message(guard->region, match, message)
+                   ? WANTED
+                   : PASSED;
+    }
+    if (match->ends_at_expired && message->state == MQX_MSG_AVAILABLE) {
+        match->expired = message->number;
+        return ENDS;
+    }
+    return PASSED;
+}
+
 static uint32_t find_by_index(struct mqx_store *store, struct mqx_stripe_guard *guard,
-                              struct mqx_object *queue, const struct mqx_match *match, int k,
+                              struct mqx_object *queue, struct mqx_match *match, int k,
                               uint64_t now_us)
 {
     MQX_ASSERT((match->bits >> k & 1u) != 0);
@@ -145,8 +177,12 @@ static uint32_t find_by_index(struct mqx_store *store, struct mqx_stripe_guard *
         if (!mqx_match_message(&store->region, match, message)) {
             slot = mqx_id_index_find(&store->region, queue, k, match->tag[k], slot);
         } else if (mqx_queue_expired(&store->region, message, now_us)) {
-            (void)mqx_queue_expire(guard, queue, slot);
-            slot = mqx_id_index_find(&store->region, queue, k, match->tag[k], 0);
+            const enum on_expired met = meet_expired(guard, queue, slot, message, match);
+            if (met == ENDS) {
+                return 0;
+            }
+            slot = mqx_id_index_find(&store->region, queue, k, match->tag[k],
+                                     met == GONE ? 0 : slot);
         } else {
             return slot;
         }
@@ -163,7 +199,7 @@ static int yield_lock(struct mqx_store *store, struct mqx_stripe_guard *guard, u
 }
 
 int mqx_match_next(struct mqx_store *store, struct mqx_stripe_guard *guard, uint32_t object,
-                   const struct mqx_match *match, uint64_t now_us, struct mqx_cursor *cursor,
+                   struct mqx_match *match, uint64_t now_us, struct mqx_cursor *cursor,
                    uint32_t *out_slot)
 {
     MQX_ASSERT(cursor != NULL);
@@ -179,10 +215,12 @@ int mqx_match_next(struct mqx_store *store, struct mqx_stripe_guard *guard, uint
             return MQX_OK;
         }
         if (mqx_queue_expired(&store->region, message, now_us)) {
-            if (mqx_delayed_or_available(message)) {
-                (void)mqx_queue_expire(guard, queue, slot);
+            const enum on_expired met = meet_expired(guard, queue, slot, message, match);
+            if (met == WANTED || met == ENDS) {
+                *out_slot = met == WANTED ? slot : 0;
+                return MQX_OK;
             }
-        } else if (mqx_delayed_or_available(message) &&
+        } else if (mqx_delayed_or_available(message) && (match->bits & MQE_MATCH_EXPIRED) == 0 &&
                    mqx_match_message(&store->region, match, message)) {
             return MQX_OK;
         }
@@ -196,7 +234,7 @@ int mqx_match_next(struct mqx_store *store, struct mqx_stripe_guard *guard, uint
 }
 
 int mqx_match_first(struct mqx_store *store, struct mqx_stripe_guard *guard, uint32_t object,
-                    const struct mqx_match *match, uint64_t now_us, uint32_t *out_slot)
+                    struct mqx_match *match, uint64_t now_us, uint32_t *out_slot)
 {
     struct mqx_object *queue = mqx_object(&store->region, object);
     struct mqx_cursor cursor = {0};
@@ -210,7 +248,7 @@ int mqx_match_first(struct mqx_store *store, struct mqx_stripe_guard *guard, uin
             return MQX_OK;
         }
     }
-    const int k = index_for(match);
+    const int k = (match->bits & MQE_MATCH_EXPIRED) != 0 ? -1 : index_for(match);
     if (k >= 0 && queue->present > MQX_MATCH_SCAN_MAX) {
         int status = build_index(store, guard, object, k);
         if (status != MQX_OK) {

@@ -6,6 +6,8 @@
  *             Nothing requested: any message.
  *   by entry  the options that the index entry alone decides: MQE_MATCH_NUMBER, _PERSISTENT,
  *             _UP_TO.
+ *   reported  an expired message that may ask for a report (queue.h). It is not discarded, and only
+ *             a search with MQE_MATCH_EXPIRED finds it.
  *   excluded  messages whose tags matched but whose full id, read from the journal, did not.
  *
  * Cost. A search without options takes the first available message. One by ids uses an id index in
@@ -31,6 +33,8 @@ struct mqx_match {
     uint64_t number, up_to;
     uint32_t excluded;                    /* how many */
     uint64_t exclude[MQX_MATCH_EXCLUDE_MAX]; /* their message numbers */
+    bool ends_at_expired;                 /* a reported message on the way ends the search: */
+    uint64_t expired;                     /* out: its message number; to be 0 before */
 };
 
 struct mqe_get;
@@ -39,14 +43,14 @@ void mqx_match_init(const struct mqx_region *region, const struct mqe_get *get,
                     struct mqx_match *out);
 
 /* The first available message in delivery order that matches and is not expired, 0 when there is
- * none; expired ones on the way are discarded. */
+ * none; expired ones on the way are discarded, but for reported ones. */
 int mqx_match_first(struct mqx_store *store, struct mqx_stripe_guard *guard, uint32_t object,
-                    const struct mqx_match *match, uint64_t now_us,
+                    struct mqx_match *match, uint64_t now_us,
                     uint32_t *out_slot) MQX_MUST_USE;
 
 /* The next one after the cursor, which moves onto it. */
 int mqx_match_next(struct mqx_store *store, struct mqx_stripe_guard *guard, uint32_t object,
-                   const struct mqx_match *match, uint64_t now_us, struct mqx_cursor *cursor,
+                   struct mqx_match *match, uint64_t now_us, struct mqx_cursor *cursor,
                    uint32_t *out_slot) MQX_MUST_USE;
 
 /* Does the message match? By tags, and by full ids where the body is in the region: one that is in

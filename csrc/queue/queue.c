@@ -6,57 +6,17 @@
 #include "base/assert.h"
 #include "base/checksum.h"
 #include "base/error.h"
+#include "queue/expiry_time.h"
 #include "region/damage.h"
 
 #include <string.h>
 
 enum {
-    DECISECOND_US = 100000,    /* unit of message.expiry */
     ID_NUMBER_BITS = 12,       /* a generated id counts messages below the microseconds */
-    EXPIRE_LOOKS_MAX = 4 * MQX_LOCKED_STEPS_MAX, /* messages examined in one lock hold */
 };
 #define CORREL_ID_BIT (UINT64_C(1) << 63) /* keeps a generated CorrelId apart from every MsgId */
 
-/* ---- expiry, tags, ids ---- */
-
-/* What message.expiry counts from: a whole tenth of a second, so that an expiry which was rounded
- * up once stays the same through checkpoints and restarts. */
-static uint64_t expiry_base(const struct mqx_region *region)
-{
-    const uint64_t epoch = region->header->epoch_us;
-    MQX_ASSERT(region->base != NULL);
-    return epoch - epoch % DECISECOND_US;
-}
-
-/* Wall-clock time at which the message expires; 0: never. */
-static uint64_t expiry_us_of(const struct mqx_region *region, const struct mqx_message *message)
-{
-    MQX_ASSERT(message != NULL);
-    return message->expiry == 0
-               ? 0
-               : expiry_base(region) + (uint64_t)message->expiry * DECISECOND_US;
-}
-
-bool mqx_queue_expired(const struct mqx_region *region, const struct mqx_message *message,
-                       uint64_t now_us)
-{
-    MQX_ASSERT(message != NULL);
-    return message->expiry != 0 && now_us >= expiry_us_of(region, message);
-}
-
-/* Wall-clock expiry as the entry keeps it: rounded up, never 0. One before the start of the region
- * becomes 1. */
-static uint32_t expiry_of(const struct mqx_region *region, uint64_t expiry_us)
-{
-    const uint64_t epoch = expiry_base(region);
-    if (expiry_us == 0) {
-        return 0;
-    }
-    const uint64_t tenths =
-        expiry_us <= epoch ? 1 : (expiry_us - epoch + DECISECOND_US - 1) / DECISECOND_US;
-    MQX_ASSERT(tenths != 0);
-    return tenths > UINT32_MAX ? UINT32_MAX : (uint32_t)tenths;
-}
+/* ---- tags, ids ---- */
 
 static uint64_t tag_of(const struct mqx_region *region, const uint8_t id[MQX_ID_SIZE])
 {
@@ -181,7 +141,7 @@ static void fill_entry(const struct mqx_region *region, struct mqx_message *mess
     message->lsn = 0;
     message->length = (uint32_t)put->length;
     message->priority = d->priority;
-    message->expiry = expiry_of(region, d->expiry_us);
+    message->expiry = mqx_expiry_of(region, d->expiry_us);
     mqx_store_relaxed(&message->unit, put->context);
     message->backout_count = 0;
     message->chunk_count = 0;
@@ -514,18 +474,12 @@ bool mqx_queue_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue, 
     return true;
 }
 
-/* ---- expiry, clearing ---- */
+/* ---- deleted queues ---- */
 
-bool mqx_queue_expire(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot)
+bool mqx_queue_discard(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot)
 {
-    const struct mqx_message *message = mqx_message(guard->region, slot);
-    uint64_t *latest = &guard->region->header->expired_us;
     bool pinned = false, done = false;
     MQX_ASSERT(guard->stripe->lock.undo_count == 0);
-    if (message != NULL && (message->flags & MQX_MSGF_PERSISTENT) != 0 &&
-        mqx_load_relaxed(latest) < expiry_us_of(guard->region, message)) {
-        mqx_store_relaxed(latest, expiry_us_of(guard->region, message));
-    }
     for (int i = 0; i < MQX_LOCKED_STEPS_MAX && !done && !pinned; i++) {
         done = mqx_queue_remove(guard, queue, slot, 0, &pinned);
         mqx_stripe_guard_commit(guard);
@@ -534,40 +488,6 @@ bool mqx_queue_expire(struct mqx_stripe_guard *guard, struct mqx_object *queue, 
     return done;
 }
 
-int mqx_queue_expire_step(struct mqx_store *store, uint32_t object, uint64_t now_us, bool *out_more)
-{
-    struct mqx_object *queue = mqx_object(&store->region, object);
-    struct mqx_cursor cursor = {0};
-    struct mqx_stripe_guard guard;
-    int status = mqx_stripe_guard_take(&store->region, object, &guard);
-    *out_more = false;
-    if (status != MQX_OK) {
-        return status;
-    }
-    uint32_t removed = 0, slot = 0;
-    /* the cursor stays valid when the message under it is removed */
-    for (int i = 0; i < EXPIRE_LOOKS_MAX && queue != NULL && queue->expiring != 0; i++) {
-        slot = mqx_priority_index_next(&store->region, queue, &cursor, false);
-        const struct mqx_message *message = mqx_message(&store->region, slot);
-        if (message == NULL) {
-            break;
-        }
-        const bool unfinished = message->state == MQX_MSG_GONE && message->pins == 0;
-        if (unfinished || (mqx_delayed_or_available(message) &&
-                     mqx_queue_expired(&store->region, message, now_us))) {
-            removed += 1;
-            if (!mqx_queue_expire(&guard, queue, slot) || removed >= MQX_LOCKED_STEPS_MAX) {
-                break;
-            }
-        }
-    }
-    MQX_ASSERT(removed <= MQX_LOCKED_STEPS_MAX);
-    *out_more = removed >= MQX_LOCKED_STEPS_MAX;
-    mqx_stripe_guard_drop(&guard);
-    return MQX_OK;
-}
-
-/* ---- deleted queues ---- */
 
 /* Stripe lock held: the queue in that life of the slot is logically deleted. */
 static bool is_deleted(const struct mqx_object *queue, uint32_t generation)
@@ -598,7 +518,7 @@ int mqx_queue_purge_step(struct mqx_store *store, struct mqx_purge *purge)
         } else if (mqx_delayed_or_available(message) ||
                    (message->state == MQX_MSG_GONE && message->pins == 0)) {
             purge->freed += 1; /* at least a part of it */
-            (void)mqx_queue_expire(&guard, queue, slot);
+            (void)mqx_queue_discard(&guard, queue, slot);
         }
     }
     mqx_stripe_guard_drop(&guard);
@@ -723,7 +643,7 @@ static void fill_loaded(const struct mqx_region *region, struct mqx_message *mes
     message->lsn = m->lsn;
     message->length = m->length;
     message->priority = m->priority;
-    message->expiry = expiry_of(region, m->expiry_us);
+    message->expiry = mqx_expiry_of(region, m->expiry_us);
     message->unit = 0;
     message->tag[MQX_BY_MSG_ID] = m->tag_msg_id;
     message->tag[MQX_BY_CORREL_ID] = m->tag_correl_id;
@@ -843,7 +763,7 @@ static void describe(const struct mqx_region *region, const struct mqx_message *
         .number = message->number,
         .lsn = message->lsn,
         .first_lsn = message->lsn,
-        .expiry_us = expiry_us_of(region, message),
+        .expiry_us = mqx_expiry_us_of(region, message),
         .tag_msg_id = message->tag[MQX_BY_MSG_ID],
         .tag_correl_id = message->tag[MQX_BY_CORREL_ID],
         .tag_group_id = message->tag[MQX_BY_GROUP_ID],

@@ -1,5 +1,5 @@
 /*
- * queue.h - messages in queues: linking, claiming, showing, removing; expiry, deletion of queues;
+ * queue.h - messages in queues: linking, claiming, showing, removing; deletion of queues;
  * loading in a restart, copying for a checkpoint. The header of this folder for callers that need
  * messages.
  *
@@ -110,17 +110,9 @@ bool mqx_queue_remove(struct mqx_stripe_guard *guard, struct mqx_object *queue, 
 void mqx_unit_push(struct mqx_stripe_guard *guard, uint32_t context, uint32_t slot);
 void mqx_unit_pop(struct mqx_stripe_guard *guard, uint32_t context);
 
-/* Is the message past its expiry? */
-bool mqx_queue_expired(const struct mqx_region *region, const struct mqx_message *message,
-                       uint64_t now_us);
-
-/* Discards an expired, available message (committed); a persistent one needs no record: it expires
- * again after a restart. False when it is pinned or only part of its chain is free yet. */
-bool mqx_queue_expire(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot);
-
-/* One lock hold: discards at most 64 expired messages. *out_more: call again. */
-int mqx_queue_expire_step(struct mqx_store *store, uint32_t object, uint64_t now_us,
-                          bool *out_more) MQX_MUST_USE;
+/* Removes an available message, or goes on with that (committed). False when it is pinned or only
+ * part of its chain is free yet. */
+bool mqx_queue_discard(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot);
 
 /* ---- deleted queues; by any process, by several at once; nothing when that life of the slot is
  * over ---- */

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "os/futex.h"
 #include "os/host_info.h"
+#include "queue/expiry_time.h"
 #include "queue/queue.h"
 #include "queue/wake_channel.h"
 #include "region/damage.h"

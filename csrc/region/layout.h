@@ -50,6 +50,7 @@
 #include "region/queue_slot.h"
 
 enum { /* sizes of tables; others stand with their structs */
+    MQX_EXPIRED_MAX = 15,
     MQX_STRIPE_MAX = 256,
     MQX_CELL = 64,
     MQX_CLASS_COUNT = 40,           /* size classes of cells, see arena.h */
@@ -210,7 +211,9 @@ struct mqx_header {
                                * for it: the clock may have been set back since */
     uint32_t trigger_version; /* atomic: raised when the definition of a queue with
                                * MQX_SPECIAL_TRIGGER is made or changed; 0: there is none */
-    uint32_t zero_word;
+    uint32_t expired[MQX_EXPIRED_MAX]; /* atomic: slots of queues with expired messages whose
+                               * reports are to be made, each where its number modulo the size says;
+                               * a hint, 0: none (api/expiry.c) */
     uint64_t woken_by_bound;  /* atomic: waits that found a message only because the bound
                                * expired */
     uint64_t np_discarded;    /* non-persistent messages discarded by the last restart */

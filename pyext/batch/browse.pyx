@@ -47,7 +47,9 @@ def batch_browse(
                 )
             penstock_gil_take_call(&gil)
             end_call(queue, None)
-            if not is_to_repeat(reason):
+            if reason == MQE_EXPIRED:
+                report_met(queue, get.number)
+            elif not is_to_repeat(reason):
                 break
     finally:
         release_buffers(&buffers)

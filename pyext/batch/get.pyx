@@ -92,6 +92,9 @@ cdef int await_rows(
             reason = get_confirmed_row(queue, unit, get, batch)
             if reason == RC_NO_MSG_AVAILABLE:
                 continue
+        if reason == MQE_EXPIRED:
+            report_met(queue, get.number)
+            continue
         if reason != MQE_INTERRUPTED and (
             reason != RC_NO_MSG_AVAILABLE or request.wait_us == 0
         ):
@@ -188,7 +191,9 @@ def batch_take_uncopied(
     bound = bind_unit(queue.connection, True, unit)
     try:
         reason = get_rows(queue, bound, &get, &batch)
-        while is_to_repeat(reason):
+        while is_to_repeat(reason) or reason == MQE_EXPIRED:
+            if reason == MQE_EXPIRED:
+                report_met(queue, get.number)
             reason = get_rows(queue, bound, &get, &batch)
     finally:
         unbind_unit(bound)

@@ -92,6 +92,19 @@ cdef class Connection(ObjectCatalog):
         """Puts a trigger message outside syncpoint."""
         put_trigger(self, None, name, data, 0)
 
+    def expired_is_due(self):
+        """Whether report_expired() would find any."""
+        self.check_open()
+        return mqe_expired_due(self.manager)
+
+    def report_expired(self):
+        """Makes the reports on expired messages that the maintenance has met since the last call of
+        this kind, at most 1,000, and discards the messages; how many. Each get that waits does so
+        about once a second.
+        """
+        self.check_open()
+        return report_hinted(self)
+
     def manager_status(self):
         """Counts of the queue manager as a dictionary."""
         cdef mqe_manager_status status

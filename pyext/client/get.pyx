@@ -91,11 +91,8 @@ cdef inline int get_body(
                 raise_would_block()
             room = new_body(capacity)
             continue
-        if reason == MQE_CONFIRM and penstock_is_at_once():  # its unit of work would flush
-            Py_DECREF(room)
-            raise_would_block()
-        if reason == MQE_CONFIRM:
-            reason = get_confirmed(queue, unit, get, room)
+        if reason == MQE_CONFIRM or reason == MQE_EXPIRED:
+            reason = get_with_report(queue, unit, get, room, reason)
             if reason == 0 or reason == RC_TRUNCATED_MSG_ACCEPTED:
                 break
             if reason == RC_NO_MSG_AVAILABLE or reason == RC_NO_MSG_UNDER_CURSOR:
@@ -150,6 +147,8 @@ cdef bint prepare_wait(
     PyErr_CheckSignals()
     if mqe_trigger_version(queue.connection.manager) and not queue.closed:
         input_waits(queue.connection, from_blank_padded(queue.resolved, NAME_LENGTH))
+    if not queue.closed:
+        report_hinted(queue.connection)
     if request.wait_us != MQWI_UNLIMITED:
         left = deadline[0] - penstock_now_us()
         if left <= 0:

@@ -50,7 +50,7 @@ cdef class QueueHandle:
         self.start(connection, name, options)
         if fail_if_quiescing:
             self.put_flags = MQE_PUT_FAIL_IF_QUIESCING
-            self.get_flags = MQE_GET_FAIL_IF_QUIESCING
+            self.get_flags |= MQE_GET_FAIL_IF_QUIESCING
         if definition is not None:
             self.open_new(definition)
             return
@@ -94,6 +94,7 @@ cdef class QueueHandle:
         self.name = name
         self.options = options
         self.forks = penstock_forks
+        self.get_flags = MQE_GET_REPORT_EXPIRED
         self.hint = FIRST_HINT
         self.opened_type = MQQT_LOCAL
         memcpy(&self.template, &connection.template, sizeof(self.template))

@@ -1,5 +1,6 @@
 # report.pyx - report messages on the arrival (COA) and the delivery (COD) of a message, which the
-# queue manager makes ("Report options and message flags", "MQMD - Report field").
+# queue manager makes; those on its expiration are made of the same parts (client/expiry.pyx)
+# ("Report options and message flags", "MQMD - Report field").
 #
 # Terms
 #   confirmation  such a report: Feedback MQFB_COA when the message has been placed on its
@@ -66,6 +67,13 @@ cdef void start_report(
         memcpy(extended(report), ext, sizeof(ext[0]))
         memset(report.ext.reply_to_q, BLANK, NAME_LENGTH)
         memset(report.ext.reply_to_qmgr, BLANK, NAME_LENGTH)
+
+
+cdef int32_t report_without_data(int32_t feedback) noexcept:
+    """MQRO_* of the report with this feedback, without data of the message."""
+    if feedback == MQFB_EXPIRATION:
+        return MQRO_EXPIRATION
+    return MQRO_COA if feedback == MQFB_COA else MQRO_COD
 
 
 cdef Py_ssize_t take_report_data(
@@ -163,6 +171,29 @@ cdef int deliver(
     return 0
 
 
+cdef bint has_report_queue(const ps_descriptor *d, const ps_descriptor_ext *ext) noexcept:
+    """Whether there can be a report on the message: it names a queue for it, and is no dead letter.
+    """
+    return ext is not NULL and not is_blank(ext.reply_to_q, NAME_LENGTH) and memcmp(
+        d.format, FORMAT_DEAD, MQ_FORMAT_LENGTH
+    ) != 0
+
+
+cdef int send_report(
+    Connection connection, Unit unit, const ps_descriptor *d, const ps_descriptor_ext *ext,
+    const char *data, Py_ssize_t size, int32_t expiry, int32_t feedback, uint32_t flags
+) except -1:
+    """Makes the report on a message, and delivers it."""
+    cdef put_request report
+    cdef str name, manager = ""
+    start_report(&report, connection, d, ext, expiry, feedback)
+    size = take_report_data(&report, d, report_without_data(feedback), size)
+    name = from_blank_padded(ext.reply_to_q, NAME_LENGTH)
+    if memcmp(ext.reply_to_qmgr, connection.padded_name, NAME_LENGTH) != 0:
+        manager = from_blank_padded(ext.reply_to_qmgr, NAME_LENGTH)
+    return deliver(connection, unit, &report, data, size, name, manager, flags)
+
+
 # ---- confirmations ----
 
 cdef int confirm(
@@ -172,27 +203,17 @@ cdef int confirm(
     """Makes and puts the confirmation for a message that has just been put or got in the unit.
     `data`: the whole of it; `flags`: MQE_PUT_OWN_UNIT in an own unit.
     """
-    cdef put_request report
-    cdef str name, manager = ""
-    cdef int32_t plain = MQRO_COA if feedback == MQFB_COA else MQRO_COD
-    if ext is NULL or is_blank(ext.reply_to_q, NAME_LENGTH) or memcmp(
-        d.format, FORMAT_DEAD, MQ_FORMAT_LENGTH
-    ) == 0:
+    if not has_report_queue(d, ext):
         return 0
-    start_report(&report, connection, d, ext, expiry, feedback)
-    size = take_report_data(&report, d, plain, size)
     try:
-        name = from_blank_padded(ext.reply_to_q, NAME_LENGTH)
-        if memcmp(ext.reply_to_qmgr, connection.padded_name, NAME_LENGTH) != 0:
-            manager = from_blank_padded(ext.reply_to_qmgr, NAME_LENGTH)
-        deliver(connection, unit, &report, data, size, name, manager, flags)
+        send_report(connection, unit, d, ext, data, size, expiry, feedback, flags)
     except MQError as error:
         unit.failed = True
         if flags & MQE_PUT_OWN_UNIT or has_stopped(error.reason):
             raise
         raise error_for(
-            RC_BACKED_OUT, f"the unit of work can only be backed out: its report to {name} has no "
-            f"place ({error.text})"
+            RC_BACKED_OUT, f"the unit of work can only be backed out: its report has no place "
+            f"({error.text})"
         ) from None
     except BaseException:
         unit.failed = True
@@ -264,13 +285,19 @@ cdef void confirm_gets(QueueHandle queue) noexcept:
         queue.get_flags |= MQE_GET_CONFIRM
 
 
-cdef int get_confirmed(
-    QueueHandle queue, Unit unit, mqe_get_t *get, PyObject *room
+cdef int get_with_report(
+    QueueHandle queue, Unit unit, mqe_get_t *get, PyObject *room, int reason
 ) except -1:
     """The rest of get_body() after MQE_CONFIRM: gets the message described, and confirms it. 2033
-    or 2034 when somebody else has it by now. `room` is the caller's no longer when it raises.
+    or 2034 when somebody else has it by now, and after MQE_EXPIRED, whose report has been made
+    then: look again. `room` is the caller's no longer when it raises.
     """
     try:
+        if reason == MQE_EXPIRED:
+            report_met(queue, get.number)
+            return RC_NO_MSG_AVAILABLE
+        if penstock_is_at_once():  # its unit of work would flush
+            raise_would_block()
         return get_described(queue, unit, get)
     except BaseException:
         Py_DECREF(room)

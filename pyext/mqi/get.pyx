@@ -297,7 +297,7 @@ def MQGET(hconn, hobj, md, gmo, buffer_length=None):
                 return refuse_get(c, g, RC_WRONG_GMO_VERSION, "", h.queue)
             plan_get(&h.get, options)
             if h.queue is not None:
-                h.get.flags |= h.queue.get_flags & MQE_GET_CONFIRM
+                h.get.flags |= h.queue.get_flags & (MQE_GET_CONFIRM | MQE_GET_REPORT_EXPIRED)
         reason = check_gmo(h, g, &h.get, &request)
         if reason:
             return refuse_get(c, g, reason, "", h.queue)

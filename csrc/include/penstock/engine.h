@@ -35,6 +35,9 @@ enum {
     MQE_CONFIRM = 90103,     /* the message found asks for a confirmation of its delivery, and stays
                               * where it is (MQE_GET_CONFIRM) */
     MQE_LISTED = 90105,      /* there is no message, and the call waits (MQE_GET_LISTED) */
+    MQE_EXPIRED = 90106,     /* an expired message on the way asks for a report, which comes first
+                              * (MQE_GET_REPORT_EXPIRED): get it with MQE_MATCH_EXPIRED and its
+                              * number, in one unit with the report, and call again */
 };
 
 struct mqe_manager;
@@ -464,6 +467,15 @@ int mqe_put_attended(mqe_manager *manager, mqe_unit *unit, const struct mqe_dest
                      const void *body, uint64_t length, int32_t expiry, uint32_t flags,
                      struct mqe_arrival *out) MQX_MUST_USE;
 
+/* ---- reports on expiration are the caller's ---- */
+
+/* A queue in which the maintenance has met expired messages whose reports are to be made; the hint
+ * is the caller's then. False: it knows of none. Messages that a get or browse meets are not waited
+ * for. */
+bool mqe_expired_take(mqe_manager *manager, uint32_t *slot, uint32_t *generation);
+/* Is there such a hint? */
+bool mqe_expired_due(const mqe_manager *manager);
+
 /* ---- triggers: conditions and messages are the caller's ---- */
 
 /* Another number since the definition of a queue with TRIGGER was made or changed; 0: there has
@@ -511,6 +523,8 @@ enum { /* flags of mqe_get */
                                      * (MQE_CONFIRM). To be got by its number without this flag, in
                                      * one unit with its report */
     MQE_GET_LISTED = 1 << 12,       /* waits without a thread: see mqe_wait */
+    MQE_GET_REPORT_EXPIRED = 1 << 13, /* the caller makes the reports on expiration: the call ends
+                                     * at an expired message that asks for one (MQE_EXPIRED) */
     MQE_MDE_SIZE = MQMDE_LENGTH_2,
 };
 enum { /* match bits: MQMO_* */
@@ -524,6 +538,8 @@ enum { /* match bits: MQMO_* */
     MQE_MATCH_UP_TO = 128,     /* not MQMO_: message number <= up_to */
     MQE_MATCH_DELAYED = 256,   /* not MQMO_, and only of a browse without LOCK (2247): those that
                                 * are not due yet are found, too */
+    MQE_MATCH_EXPIRED = 512,   /* not MQMO_: expired messages whose report is to be made, no others;
+                                * by a handle of any kind */
 };
 
 struct mqe_get {
@@ -544,15 +560,15 @@ struct mqe_get {
     struct ps_descriptor_ext ext;  /* valid when d.has_ext */
     uint64_t length;               /* full length of the body, also with 2079 and 2080 */
     int32_t expiry;                /* tenths of a second left, -1 = unlimited */
-    uint64_t number;               /* message number */
+    uint64_t number;               /* message number; with MQE_EXPIRED: of the expired one */
     uint32_t header;               /* with ROOM_FOR_MDE: 72 when that message takes an MQMDE, whose
                                     * room at the end of the buffer is then left as it was */
 };
 
 /* Gets or browses one message. 2080 without ACCEPT_TRUNCATED: nothing taken, descriptor and the
  * bytes that fit are filled in, length is what is needed. 0 2079 (took effect) 2080 2033 2016
- * 2034 2036 2037 2041 2003 2009 2024 2052 2161 2162 2373, 2209 (UNLOCK without lock), MQE_CONFIRM.
- * unit NULL = outside syncpoint. */
+ * 2034 2036 2037 2041 2003 2009 2024 2052 2161 2162 2373, 2209 (UNLOCK without lock), MQE_CONFIRM,
+ * MQE_EXPIRED. unit NULL = outside syncpoint. */
 int mqe_get(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue,
             struct mqe_get *get) MQX_MUST_USE;
 
@@ -647,17 +663,19 @@ int mqe_put_batch(mqe_manager *manager, mqe_unit *unit, const struct mqe_destina
                   struct mqe_batch *batch, uint32_t flags) MQX_MUST_USE;
 
 /* Gets up to `capacity` messages, in the order in which single gets would give them. Of *how count:
- * flags (WAIT: for the first message; FAIL_IF_QUIESCING, CONFIRM), wait_us, match (PERSISTENT,
- * UP_TO, NUMBER), up_to, match_number, max_bytes (one message is got whatever it says). Outside
- * syncpoint non-persistent messages are gone as they are copied; from the first persistent one on
- * all are one unit, which commits when everything has been copied. A body that does not fit stays
- * on the queue: the batch ends before it, `needed` tells its size; 2080 when it would be the first.
- * With CONFIRM it ends before a message that asks for a confirmation, too, `confirm` is its number;
- * MQE_CONFIRM when it would be the first. What ends a batch after its first message is returned by
- * the next call; in a unit MAXUMSGS ends it. 2033 with nothing there. 0, or as mqe_get(). In a unit
- * that will be prepared, whose messages are read later: bodies NULL copies none and needs no
- * offsets, items NULL too copies nothing at all, and confirms nothing; 2046 outside syncpoint,
- * which would lose them. Then max_bytes alone bounds the bytes. */
+ * flags (WAIT: for the first message; FAIL_IF_QUIESCING, CONFIRM, REPORT_EXPIRED), wait_us, match
+ * (PERSISTENT, UP_TO, NUMBER), up_to, match_number, max_bytes (one message is got whatever it
+ * says). Outside syncpoint non-persistent messages are gone as they are copied; from the first
+ * persistent one on all are one unit, which commits when everything has been copied. A body that
+ * does not fit stays on the queue: the batch ends before it, `needed` tells its size; 2080 when it
+ * would be the first. With CONFIRM it ends before a message that asks for a confirmation, too,
+ * `confirm` is its number; MQE_CONFIRM when it would be the first. With REPORT_EXPIRED it ends
+ * before an expired message that asks for a report, MQE_EXPIRED and how->number when it would be
+ * the first. What ends a batch after its first message is returned by the next call; in a unit
+ * MAXUMSGS ends it. 2033 with nothing there. 0, or as mqe_get(). In a unit that will be prepared,
+ * whose messages are read later: bodies NULL copies none and needs no offsets, items NULL too
+ * copies nothing at all, and confirms nothing; 2046 outside syncpoint, which would lose them. Then
+ * max_bytes alone bounds the bytes. */
 int mqe_get_batch(mqe_manager *manager, mqe_unit *unit, mqe_queue *queue, struct mqe_get *how,
                   struct mqe_batch *batch) MQX_MUST_USE;
 

@@ -97,9 +97,13 @@ def _owe() -> None:
 class _Waits:
     """The gets of a loop that wait, and the descriptor that tells which were picked."""
 
-    def __init__(self, qm: QueueManager, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, qm: QueueManager, loop: asyncio.AbstractEventLoop, thread: FlushThread
+    ) -> None:
         self._qm = qm
         self._loop = loop
+        self._thread = thread
+        self._reporting: Job | None = None
         self._futures: dict[Waiting, asyncio.Future[None]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self.channel = Channel(qm)
@@ -140,12 +144,17 @@ class _Waits:
                 _wake(future)
 
     def _look(self) -> None:
-        """Once a second: for wakers that died, and for a queue manager that stopped."""
+        """Once a second: for wakers that died, for a queue manager that stopped, and for expired
+        messages whose reports are to be made.
+        """
         self._timer = None
         if not self._futures:
             return
         try:
             self._qm.is_quiescing()
+            if self._qm.expired_is_due() and (self._reporting is None or self._reporting.done):
+                self._reporting = Job(self._qm.report_expired)
+                self._thread.submit(self._reporting)
         except MQError:
             self.wake_all()
         else:
@@ -269,7 +278,7 @@ class Runner:
     async def _get_waiting(self, call: AsyncCall[Any]) -> Any:
         if self._waits is None:
             assert self._qm is not None
-            self._waits = _Waits(self._qm, self.loop)
+            self._waits = _Waits(self._qm, self.loop, self.thread)
         waits = self._waits
         deadline = None if call.wait_us < 0 else self.loop.time() + call.wait_us / 1e6
         waiting = Waiting(waits.channel)

@@ -1,4 +1,4 @@
-/* Claims of queue.c: counts, expiry and clearing in steps, copying for checkpoints, loading,
+/* Claims of queue.c: counts, clearing in steps, copying for checkpoints, loading,
  * damage. */
 #include "fixtures/engine_fixture.h"
 
@@ -55,49 +55,6 @@ TEST(the_stripe_counts_its_persistent_messages)
     CHECK_INT(mqx_stripe_of(engine_region(), q.slot)->persistent_present, 2);
     CHECK_STR(drain(q), "a c");
     CHECK_INT(mqx_stripe_of(engine_region(), q.slot)->persistent_present, 0);
-}
-
-TEST(expired_messages_are_discarded_in_steps_of_at_most_64)
-{
-    bool more = true;
-    int steps = 0;
-    engine_begin();
-    struct queue q = QUEUE("Q", 0);
-    for (int i = 0; i < 300; i++) {
-        CHECK_INT(PUT(q, .text = "x", .priority = i % 10, .expiry = i % 3 == 0 ? -1 + 2 : 90000,
-                      .persistent = i % 2), 0);
-    }
-    const uint64_t later = mqx_clock_coarse_us() + 1000000;
-    while (more) {
-        const uint32_t before = depth(q);
-        CHECK_INT(mqx_queue_expire_step(&engine.manager->store, q.slot, later, &more), 0);
-        CHECK(before - depth(q) <= 64);
-        steps++;
-        CHECK(steps < 20);
-    }
-    CHECK_INT(depth(q), 200);
-    CHECK_INT(mqx_object(engine_region(), q.slot)->expiring, 200);
-    CHECK_INT(mqe_check(engine.manager), 0);
-}
-
-TEST(expired_messages_in_units_and_under_locks_are_left_to_their_owners)
-{
-    bool more = false;
-    engine_begin();
-    struct queue q = QUEUE("Q", 0);
-    mqe_unit *unit = engine_unit();
-    CHECK_INT(PUT(q, .text = "got", .expiry = 50), 0);
-    CHECK_INT(PUT(q, .text = "locked", .expiry = 50), 0);
-    CHECK_INT(PUT(q, .text = "put", .expiry = 50, .unit = unit), 0);
-    CHECK_STR(TAKE(q, .unit = unit), "got");
-    CHECK_STR(TAKE(q, .flags = MQE_GET_BROWSE_FIRST | MQE_GET_LOCK), "locked");
-    const uint64_t later = mqx_clock_coarse_us() + 20000000;
-    CHECK_INT(mqx_queue_expire_step(&engine.manager->store, q.slot, later, &more), 0);
-    expect_counts(q, 3, 1, 1);
-    CHECK_INT(mqe_commit(unit), 0);
-    CHECK_STR(TAKE(q, .flags = MQE_GET_UNLOCK), "");
-    CHECK_INT(mqx_queue_expire_step(&engine.manager->store, q.slot, later, &more), 0);
-    expect_counts(q, 0, 0, 0);
 }
 
 /* Marks the queue as logically deleted, as catalog_delete.c does. */

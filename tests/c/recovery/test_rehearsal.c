@@ -4,6 +4,7 @@
  */
 #include "fixtures/engine_fixture.h"
 
+#include "queue/expire.h"
 #include "queue/queue.h"
 #include "recovery/checkpoint_round.h"
 #include "recovery/rehearsal.h"
@@ -153,7 +154,7 @@ TEST(a_segment_that_a_damaged_region_forgets_keeps_its_messages)
 static int checkpoint_without(int32_t expiry, bool damaged, uint64_t now_us, uint64_t then_us)
 {
     struct mqx_store *store = &engine.manager->store;
-    bool more = false;
+    struct mqx_expire_step step;
     CHECK_INT(PUT(queue, .text = "expires", .persistent = 1, .expiry = expiry), 0);
     struct mqx_message *message = present(0);
     for (uint32_t i = 1; message->expiry == 0; i++) {
@@ -161,7 +162,7 @@ static int checkpoint_without(int32_t expiry, bool damaged, uint64_t now_us, uin
     }
     message->expiry = damaged ? 1 : message->expiry;
     const uint32_t before = depth(queue);
-    CHECK_INT(mqx_queue_expire_step(store, queue.slot, now_us, &more), 0);
+    CHECK_INT(mqx_queue_expire_step(store, queue.slot, now_us, &step), 0);
     memory_io_set_clock(engine.files, then_us);
     CHECK_INT(depth(queue), before - 1);
     return mqx_checkpoint_now(store);
