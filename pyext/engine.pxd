@@ -297,6 +297,7 @@ cdef extern from "penstock/engine.h" nogil:
         MQE_PUT_OWN_UNIT
         MQE_PUT_FROM_RESERVE
         MQE_PUT_STAYS
+        MQE_PUT_NOT_CAPPED
         MQE_GET_WAIT
         MQE_GET_BROWSE_FIRST
         MQE_GET_BROWSE_NEXT
@@ -348,6 +349,9 @@ cdef extern from "penstock/engine.h" nogil:
 
     int mqe_resolve_defaults(mqe_manager *manager, const mqe_destination *to, ps_descriptor *d,
                              int *warning)
+    int32_t mqe_cap_expiry(
+        const mqe_manager *manager, const mqe_destination *to, int32_t expiry
+    )
     int mqe_new_id(mqe_manager *manager, uint8_t *out)
 
     ctypedef struct mqe_channel

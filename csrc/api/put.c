@@ -84,6 +84,22 @@ static int resolve_priority(const struct mqx_object *first, const struct mqx_obj
     return MQX_OK;
 }
 
+/* Expiry with CAPEXPRY: the least of the queue and of the definitions on the way to it counts. */
+static MQX_COLD int32_t cap_expiry(const struct mqx_region *region,
+                                   const struct mqe_destination *to, int32_t expiry)
+{
+    const struct mqx_object *queue = mqx_object(region, to->queue);
+    uint32_t least = queue == NULL ? 0 : mqx_load_relaxed(&queue->expiry_cap);
+    MQX_ASSERT(to->step_count <= MQE_STEPS_MAX);
+    for (uint32_t i = 0; i < to->step_count; i++) {
+        const struct mqx_object *step = mqx_object(region, to->step[i].slot);
+        const uint32_t cap = step == NULL ? 0 : mqx_load_relaxed(&step->expiry_cap);
+        least = cap != 0 && (least == 0 || cap < least) ? cap : least;
+    }
+    const bool above = expiry == EXPIRY_UNLIMITED || (expiry > 0 && (uint32_t)expiry > least);
+    return least != 0 && least <= EXPIRY_MAX && above ? (int32_t)least : expiry;
+}
+
 static int set_times(struct ps_descriptor *d, int32_t expiry, uint32_t flags, uint64_t now_us)
 {
     MQX_ASSERT(d != NULL);
@@ -195,6 +211,12 @@ int mqx_put_resolve(struct mqx_put_call *call, int32_t expiry, uint32_t flags)
     const struct mqx_region *region = &call->store->region;
     const struct mqx_object *queue = mqx_object(region, call->to->queue);
     int status = resolve_defaults(region, queue, call->to, d, &call->warning);
+    if (MQX_UNLIKELY(call->to->step_count > 1 ||
+                     (status == MQX_OK &&
+                      (mqx_load_relaxed(&queue->special) & MQX_SPECIAL_EXPIRY) != 0)) &&
+        (flags & MQE_PUT_NOT_CAPPED) == 0) {
+        expiry = cap_expiry(region, call->to, expiry);
+    }
     if (status == MQX_OK) {
         status = set_times(d, expiry, flags, call->now_us);
     }
@@ -730,6 +752,14 @@ int mqe_put_attended(mqe_manager *manager, mqe_unit *unit, const struct mqe_dest
     *out = (struct mqe_arrival){.before = 0};
     return put_message(manager, unit, to, d, ext, body, length, expiry, flags | MQE_PUT_ATTENDED,
                        out);
+}
+
+int32_t mqe_cap_expiry(const mqe_manager *manager, const struct mqe_destination *to,
+                       int32_t expiry)
+{
+    MQX_ASSERT(to != NULL);
+    const struct mqx_region *region = &manager->store.region;
+    return region->header == NULL ? expiry : cap_expiry(region, to, expiry);
 }
 
 int mqe_resolve_defaults(mqe_manager *manager, const struct mqe_destination *to,

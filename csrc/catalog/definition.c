@@ -14,13 +14,14 @@ enum { KIND_INTEGER = 1, KIND_STRING = 2 };
 
 enum field {
     PERSISTENCE, PRIORITY, TYPE, GET, PUT, USAGE, LENGTH, DEPTH, SEQUENCE, TRIGGER,
-    TRIGGER_PRIORITY, TRIGGER_TYPE, INDEX, NPM, QMGR_LENGTH, QMGR_UNITS, LEVEL, RECOVER,
+    TRIGGER_PRIORITY, TRIGGER_TYPE, INDEX, NPM, EXPIRY_CAP, QMGR_LENGTH, QMGR_UNITS, LEVEL, RECOVER,
     FIELD_COUNT
 };
 
 enum { /* values and limits of attributes */
     DEPTH_MAX = 999999999,
     DEPTH_DEFAULT = 5000,
+    EXPIRY_MAX = 999999999,
     LENGTH_DEFAULT = 4194304,
     QMGR_LENGTH_MIN = 32768,
     UNCOMMITTED_MAX = 999999999,
@@ -66,6 +67,7 @@ static const struct rule rules[FIELD_COUNT] = {
                       MQTT_FIRST},
     [INDEX] = {SPACE_Q, MQIA_INDEX_TYPE, NOT_FOR_TYPE, 0, MQIT_GROUP_ID, 0},
     [NPM] = {SPACE_Q, MQIA_NPM_CLASS, NOT_FOR_TYPE, 0, MQNPM_CLASS_HIGH, 0},
+    [EXPIRY_CAP] = {SPACE_Q, MQIA_CAP_EXPIRY, MQRC_EXPIRY_ERROR, -1, EXPIRY_MAX, -1},
     [QMGR_LENGTH] = {SPACE_QMGR, MQIA_MAX_MSG_LENGTH, TOO_LONG, QMGR_LENGTH_MIN, MQX_MAX_BODY, 0},
     [QMGR_UNITS] = {SPACE_QMGR, MQIA_MAX_UNCOMMITTED_MSGS, NOT_FOR_TYPE, 1, UNCOMMITTED_MAX, 0},
     [LEVEL] = {SPACE_CF, MQIA_CF_LEVEL, NOT_FOR_TYPE, 1, CF_LEVEL_MAX, CF_LEVEL_DEFAULT},
@@ -190,7 +192,8 @@ static uint8_t special_of(const int64_t values[FIELD_COUNT])
     MQX_ASSERT(values[TRIGGER_TYPE] <= MQTT_DEPTH);
     const bool triggers = values[TRIGGER] != 0 && values[TRIGGER_TYPE] != MQTT_NONE;
     return (uint8_t)((values[INDEX] == MQIT_GROUP_ID ? MQX_SPECIAL_GROUP_INDEX : 0) |
-                     (triggers ? MQX_SPECIAL_TRIGGER : 0));
+                     (triggers ? MQX_SPECIAL_TRIGGER : 0) |
+                     (values[EXPIRY_CAP] > 0 ? MQX_SPECIAL_EXPIRY : 0));
 }
 
 static void fill_queue(const int64_t values[FIELD_COUNT], struct mqx_values *out)
@@ -212,6 +215,7 @@ static void fill_queue(const int64_t values[FIELD_COUNT], struct mqx_values *out
     out->npm_class = (uint8_t)values[NPM];
     out->special = special_of(values);
     out->trigger_priority = (uint8_t)values[TRIGGER_PRIORITY];
+    out->expiry_cap = values[EXPIRY_CAP] > 0 ? (uint32_t)values[EXPIRY_CAP] : 0;
     out->definition_type = (uint8_t)values[TYPE];
     out->may_persist = !temporary;
     out->np_life = temporary ? MQX_NP_TO_RESTART

@@ -72,6 +72,7 @@ struct mqx_values { /* of struct mqx_object */
     uint8_t np_life;            /* enum mqx_np_life */
     uint8_t special;            /* enum mqx_special */
     uint8_t trigger_priority;
+    uint32_t expiry_cap;        /* tenths of a second, 0: none */
     char structure[MQX_NAME_SIZE]; /* blank padded; blank: none */
 };
 

@@ -33,6 +33,7 @@ void mqx_object_fill_values(struct mqx_object *object, const struct mqx_values *
     object->np_life = values->np_life;
     object->special = values->special;
     object->trigger_priority = values->trigger_priority;
+    object->expiry_cap = values->expiry_cap;
 }
 
 /* Processes keep what they know of queues that trigger until the version changes. */
@@ -99,6 +100,7 @@ void mqx_object_set_values(struct mqx_region *region, struct mqx_object *object,
     MQX_ASSERT(values->def_priority <= MQX_MAX_PRIORITY);
     mqx_catalog_store32(region, &object->max_depth, values->max_depth);
     mqx_catalog_store32(region, &object->max_length, values->max_length);
+    mqx_catalog_store32(region, &object->expiry_cap, values->expiry_cap);
     note_triggers(region, object->type, object->special | values->special);
     for (size_t i = 0; i < MQX_ARRAY_COUNT(bytes); i++) {
         mqx_undo_store8(region->base, lock, bytes[i].at, bytes[i].value);

@@ -53,6 +53,7 @@ enum mqx_np_life {            /* how long non-persistent messages live */
 enum mqx_special {            /* mqx_object.special: what a put on the queue has to do besides */
     MQX_SPECIAL_GROUP_INDEX = 1, /* INDXTYPE(GROUPID) */
     MQX_SPECIAL_TRIGGER = 2,  /* TRIGGER, and TRIGTYPE is not NONE */
+    MQX_SPECIAL_EXPIRY = 4,   /* CAPEXPRY */
 };
 
 struct mqx_level {
@@ -109,7 +110,8 @@ struct mqx_object {
     struct mqx_level level[MQX_PRIORITY_COUNT];
     uint64_t trigger_us;      /* atomic: when a trigger message was last made for it; 0 never */
     uint32_t trigger_due;     /* atomic: see queue/trigger.h */
-    uint32_t zero_word;
+    uint32_t expiry_cap;      /* CAPEXPRY, tenths of a second, 0: none; attribute value, as those
+                               * above, of definitions that are no local queue, too */
     uint32_t changer;         /* catalog lock: context that alters or deletes it, 0 = none */
     uint32_t exclusive_input; /* slots lock: handle that has the queue open for exclusive input */
     uint32_t next_free;       /* slots lock */

@@ -154,10 +154,11 @@ cdef int transmit_core(
     room = <unsigned char *>PyMem_Malloc(<size_t>(MQXQH_LENGTH_1 + MQMDE_LENGTH_2 + size))
     if room is NULL:
         return RC_STORAGE_NOT_AVAILABLE
+    expiry = mqe_cap_expiry(manager, to, expiry)
     length = write_header(room, header, d, ext, expiry, queue.connection.padded_name)
     memcpy(room + length, data, <size_t>size)
     fill_separate(d, &outer)
-    flags = MQE_PUT_KEEP_TIME | (
+    flags = MQE_PUT_KEEP_TIME | MQE_PUT_NOT_CAPPED | (
         flags & (MQE_PUT_FAIL_IF_QUIESCING | MQE_PUT_OWN_UNIT | MQE_PUT_STAYS)
     )
     penstock_gil_begin_call(&gil)

@@ -442,6 +442,8 @@ enum { /* flags of mqe_put */
     MQE_PUT_STAYS = 128,            /* a trigger message: becomes available whichever way its unit
                                      * ends, unless the queue's non-persistent messages are in the
                                      * journal; nothing is triggered by it */
+    MQE_PUT_NOT_CAPPED = 256,       /* CAPEXPRY does not count: of a message with an MQXQH, whose
+                                     * own descriptor has the expiry */
 };
 
 /* Puts one message. In *d: msg_id (all NUL = generate), correl_id, priority (-1 = AS_Q_DEF),
@@ -501,6 +503,9 @@ void mqe_trigger_note(mqe_manager *manager, uint32_t slot, uint32_t generation);
  * 2052, or 0 with *warning 0 or 2049. */
 int mqe_resolve_defaults(mqe_manager *manager, const struct mqe_destination *to,
                          struct ps_descriptor *d, int *warning) MQX_MUST_USE;
+/* An expiry as CAPEXPRY of the queue, and of the definitions on the way to it, limits it now. */
+int32_t mqe_cap_expiry(const mqe_manager *manager, const struct mqe_destination *to,
+                       int32_t expiry);
 /* A MsgId or CorrelId that is unique. */
 int mqe_new_id(mqe_manager *manager, uint8_t out[24]) MQX_MUST_USE;
 

@@ -107,7 +107,7 @@ _row("LM", "NPMCLASS", mq.MQIA_NPM_CLASS,
 _row("LM", "INDXTYPE", mq.MQIA_INDEX_TYPE, "Index for gets by identifier", words=_INDEX,
      platform="zos")  # fmt: skip
 _row("LMARC", "CAPEXPRY", mq.MQIA_CAP_EXPIRY, "Most tenths of a second before a message expires",
-     -1, low=1, high=_MOST, words={"NOLIMIT": -1}, unbuilt="a limit of expiry")  # fmt: skip
+     -1, low=1, high=_MOST, words={"NOLIMIT": -1})  # fmt: skip
 
 # ---- how it is opened and resolved ----
 
