@@ -298,6 +298,7 @@ cdef extern from "penstock/engine.h" nogil:
         MQE_PUT_FROM_RESERVE
         MQE_PUT_STAYS
         MQE_PUT_NOT_CAPPED
+        MQE_PUT_COPY
         MQE_GET_WAIT
         MQE_GET_BROWSE_FIRST
         MQE_GET_BROWSE_NEXT
@@ -327,7 +328,8 @@ cdef extern from "penstock/engine.h" nogil:
                 ps_descriptor *d, const ps_descriptor_ext *ext, const void *body, uint64_t length,
                 int32_t expiry, uint32_t flags)
     struct mqe_arrival:
-        uint32_t before, special
+        uint32_t before
+        bint triggers, streams
     int mqe_put_attended(mqe_manager *manager, mqe_unit *unit, const mqe_destination *to,
                          ps_descriptor *d, const ps_descriptor_ext *ext, const void *body,
                          uint64_t length, int32_t expiry, uint32_t flags, mqe_arrival *out)
@@ -349,6 +351,9 @@ cdef extern from "penstock/engine.h" nogil:
 
     int mqe_resolve_defaults(mqe_manager *manager, const mqe_destination *to, ps_descriptor *d,
                              int *warning)
+    int mqe_put_check(
+        mqe_manager *manager, const mqe_destination *to, const ps_descriptor *d, uint64_t length
+    )
     int32_t mqe_cap_expiry(
         const mqe_manager *manager, const mqe_destination *to, int32_t expiry
     )

@@ -197,11 +197,9 @@ static MQX_COLD int resolve_special(const struct mqx_put_call *call,
     if ((special & MQX_SPECIAL_GROUP_INDEX) != 0) {
         place_in_group(&call->store->region, queue, &call->put);
     }
-    if ((special & MQX_SPECIAL_TRIGGER) != 0 &&
-        (flags & (MQE_PUT_ATTENDED | MQE_PUT_STAYS)) == 0) {
-        return MQE_ATTENDED;
-    }
-    return MQX_OK;
+    const bool streams = (special & MQX_SPECIAL_STREAM) != 0 && (flags & MQE_PUT_COPY) == 0;
+    const bool attended = streams || (special & MQX_SPECIAL_TRIGGER) != 0;
+    return attended && (flags & (MQE_PUT_ATTENDED | MQE_PUT_STAYS)) == 0 ? MQE_ATTENDED : MQX_OK;
 }
 
 int mqx_put_resolve(struct mqx_put_call *call, int32_t expiry, uint32_t flags)
@@ -270,8 +268,12 @@ static MQX_COLD void attend(const struct mqx_put_call *call, struct mqx_object *
         mqx_store_relaxed(&message->record_length, (uint32_t)MQX_RECORD_STAYS);
     }
     if (call->arrival != NULL) {
-        call->arrival->before = mqx_trigger_arrived(queue, message);
-        call->arrival->special = mqx_load_relaxed(&queue->special);
+        const uint32_t special = mqx_load_relaxed(&queue->special);
+        call->arrival->streams = (special & MQX_SPECIAL_STREAM) != 0;
+        call->arrival->triggers = (special & MQX_SPECIAL_TRIGGER) != 0;
+        if (call->arrival->triggers) {
+            call->arrival->before = mqx_trigger_arrived(queue, message);
+        }
     }
 }
 
@@ -760,6 +762,28 @@ int32_t mqe_cap_expiry(const mqe_manager *manager, const struct mqe_destination 
     MQX_ASSERT(to != NULL);
     const struct mqx_region *region = &manager->store.region;
     return region->header == NULL ? expiry : cap_expiry(region, to, expiry);
+}
+
+int mqe_put_check(mqe_manager *manager, const struct mqe_destination *to,
+                  const struct ps_descriptor *d, uint64_t length)
+{
+    MQX_ASSERT(to != NULL && d != NULL);
+    struct ps_descriptor copy = *d;
+    struct mqx_put_call call = {
+        .manager = manager,
+        .store = &manager->store,
+        .to = to,
+        .put = {.object = to->queue, .generation = to->queue_generation, .d = &copy,
+                .length = length},
+    };
+    int status = mqx_enter(manager, false);
+    if (status == MQX_OK) {
+        status = mqx_put_resolve(&call, EXPIRY_UNLIMITED, MQE_PUT_ATTENDED);
+    }
+    return status != MQX_OK ? status
+                            : mqx_queue_admit(&manager->store.region,
+                                              mqx_object(&manager->store.region, to->queue),
+                                              &call.put);
 }
 
 int mqe_resolve_defaults(mqe_manager *manager, const struct mqe_destination *to,

@@ -185,6 +185,22 @@ static int read_structure(const struct ps_object_name *name, const struct entry 
     return MQX_OK;
 }
 
+/* Does the entry name a stream queue? Its name, which the caller resolves, is not kept. */
+static int read_stream(const struct ps_object_name *name, const struct entry *entry, bool *out)
+{
+    MQX_ASSERT(out != NULL);
+    if (entry->head.selector != MQCA_STREAM_QUEUE_NAME || name->name_space != MQX_NAMES_QUEUE ||
+        name->type != MQX_LOCAL_QUEUE) {
+        return MQX_OK;
+    }
+    if (entry->head.kind != KIND_STRING) {
+        return mqx_fail(MQRC_SELECTOR_ERROR, "attribute %d is a string",
+                        (int)MQCA_STREAM_QUEUE_NAME);
+    }
+    *out = entry->head.length != 0 && entry->value[0] != ' ';
+    return MQX_OK;
+}
+
 /* What puts on a queue with these values have to do besides: enum mqx_special. */
 static uint8_t special_of(const int64_t values[FIELD_COUNT])
 {
@@ -245,6 +261,7 @@ int mqx_definition_read_values(const struct ps_object_name *name, const void *li
 {
     int64_t values[FIELD_COUNT];
     uint32_t at = 0;
+    bool streams = false;
     int status = MQX_OK;
     MQX_ASSERT(name != NULL);
     MQX_ASSERT(list != NULL || length == 0);
@@ -271,9 +288,13 @@ int mqx_definition_read_values(const struct ps_object_name *name, const void *li
         if (status == MQX_OK) {
             status = read_structure(name, &entry, out->structure);
         }
+        if (status == MQX_OK) {
+            status = read_stream(name, &entry, &streams);
+        }
     }
     if (rules_of(name->name_space) == MQX_NAMES_QUEUE) {
         fill_queue(values, out);
+        out->special |= streams ? (uint8_t)MQX_SPECIAL_STREAM : (uint8_t)0;
     } else {
         fill_other(name->name_space, values, out);
     }

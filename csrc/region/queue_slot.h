@@ -54,6 +54,7 @@ enum mqx_special {            /* mqx_object.special: what a put on the queue has
     MQX_SPECIAL_GROUP_INDEX = 1, /* INDXTYPE(GROUPID) */
     MQX_SPECIAL_TRIGGER = 2,  /* TRIGGER, and TRIGTYPE is not NONE */
     MQX_SPECIAL_EXPIRY = 4,   /* CAPEXPRY */
+    MQX_SPECIAL_STREAM = 8,   /* STREAMQ */
 };
 
 struct mqx_level {

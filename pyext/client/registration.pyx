@@ -31,6 +31,8 @@ cdef object reply_alias = _not_registered
 cdef object report_discarded = _not_registered
 cdef object dead_letter_of_report = _not_registered
 cdef object report_lost = _not_registered
+cdef object stream_of = _not_registered
+cdef object copy_lost = _not_registered
 cdef object trigger_of_put = _not_registered
 cdef object trigger_made = _not_registered
 cdef object input_opened = _not_registered
@@ -89,6 +91,19 @@ def register_services(
     report_lost = lost_report
     load_batch_classes = batch_classes
     load_option_rules = option_rules
+
+
+def register_streams(*, of_queue, lost):
+    """Registers who knows the stream queues.
+
+    Args:
+        of_queue: (connection, slot, generation) -> (stream queue, whether a put must duplicate),
+            None for a queue without one.
+        lost: (connection, stream queue, reason): logs a copy of best effort that has no place.
+    """
+    global stream_of, copy_lost
+    stream_of = of_queue
+    copy_lost = lost
 
 
 def register_triggers(*, of_put, made, opened, closed, waits):

@@ -1,5 +1,6 @@
-# trigger.pyx - puts on queues that ask for more than to be stored (MQE_ATTENDED): the trigger
-# message of a put ("Conditions for a trigger event", "Properties of trigger messages").
+# trigger.pyx - puts on queues that ask for more than to be stored (MQE_ATTENDED): the copy for a
+# stream queue (client/stream.pyx), and the trigger message of a put ("Conditions for a trigger
+# event", "Properties of trigger messages").
 #
 # Terms
 #   trigger message  format MQTRIG, not persistent, without expiry, put on the initiation queue with
@@ -51,8 +52,10 @@ cdef int attend(
     Connection connection, Unit unit, const mqe_destination *to, const mqe_arrival *arrival,
     int32_t priority, uint32_t flags
 ) except -1:
-    """What the queue asks for after a put in the unit."""
+    """Makes the trigger message of a put in the unit, if there is a trigger event."""
     cdef object made
+    if not arrival.triggers:
+        return 0
     try:
         made = trigger_of_put(
             connection, to.queue, to.queue_generation, arrival.before, priority
@@ -65,6 +68,22 @@ cdef int attend(
         raise
     mqe_trigger_settle(connection.manager, to.queue, to.queue_generation)
     return 0
+
+
+cdef int attend_copy(
+    QueueHandle queue, Unit unit, const mqe_arrival *arrival, const ps_descriptor *d,
+    const ps_descriptor_ext *ext, const char *data, Py_ssize_t size, uint32_t flags
+) except -1:
+    """Puts the copy of a message that has just been put in the unit, if the queue has a stream
+    queue, and the message is none.
+    """
+    if not arrival.streams or flags & MQE_PUT_COPY:
+        return 0
+    try:
+        return put_copy(queue.connection, unit, &queue.to, d, ext, data, size, flags)
+    except BaseException:
+        unit.failed = True
+        raise
 
 
 cdef Unit attended_unit(QueueHandle queue, Unit unit):
@@ -92,8 +111,11 @@ cdef int put_attended(
     if inside is not unit:
         flags |= MQE_PUT_OWN_UNIT
     try:
+        if not flags & (MQE_PUT_OWN_UNIT | MQE_PUT_COPY):
+            check_copy(queue, d, size)
         reason = put_in_core(queue, inside, d, ext, data, size, expiry, flags, &arrival)
         if reason == 0 or is_warning(reason):
+            attend_copy(queue, inside, &arrival, d, ext, data, size, flags)
             attend(queue.connection, inside, &queue.to, &arrival, d.priority, flags)
     except BaseException:
         if inside is not unit:

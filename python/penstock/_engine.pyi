@@ -50,6 +50,11 @@ def register_services(
     batch_classes: Callable[[], None],
     option_rules: Callable[[], Any],
 ) -> None: ...
+def register_streams(
+    *,
+    of_queue: Callable[[Connection, int, int], tuple[str, bool] | None],
+    lost: Callable[[Connection, str, int], None],
+) -> None: ...
 def register_triggers(
     *,
     of_put: Callable[..., tuple[str, bytes] | None],

@@ -45,6 +45,18 @@ def _lost_report(*arguments: Any) -> None:
     log_lost(*arguments)
 
 
+def _stream_of(*arguments: Any) -> tuple[str, bool] | None:
+    from .client.streams import stream_of
+
+    return stream_of(*arguments)
+
+
+def _copy_lost(*arguments: Any) -> None:
+    from .client.streams import log_lost
+
+    log_lost(*arguments)
+
+
 def _trigger_of_put(*arguments: Any) -> tuple[str, bytes] | None:
     from .client.triggers import on_put
 
@@ -104,6 +116,7 @@ _engine.register_services(
     batch_classes=_batch_classes,
     option_rules=_option_rules,
 )
+_engine.register_streams(of_queue=_stream_of, lost=_copy_lost)
 _engine.register_triggers(
     of_put=_trigger_of_put,
     made=_trigger_made,

@@ -68,6 +68,8 @@ def definitions(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
         chosen["topicstr"] = chosen.get("topicstr") or "a/b"
     if "cluster" in chosen:
         chosen.pop("clusnl", None)
+    if chosen.get("usage") == "XMITQ":
+        chosen.pop("streamq", None)
     if kind.name == "QMODEL":
         chosen["deftype"] = "PERMDYN"
     return kind.name, chosen

@@ -48,7 +48,6 @@ def test_no_default_asks_for_what_this_release_lacks(kind: ObjectType, row: Attr
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("STREAMQ(COPY)", "STREAMQ(COPY) is kept only: this release has no stream queues"),
         ("QDPHIEV(ENABLED)", "QDPHIEV(ENABLED) is kept only: this release has no queue depth ev"),
         ("QDPLOEV(ENABLED)", "QDPLOEV(ENABLED) is kept only: this release has no queue depth ev"),
         ("QSVCIEV(HIGH)", "QSVCIEV(HIGH) is kept only: this release has no service interval ev"),

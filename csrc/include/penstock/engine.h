@@ -444,6 +444,7 @@ enum { /* flags of mqe_put */
                                      * journal; nothing is triggered by it */
     MQE_PUT_NOT_CAPPED = 256,       /* CAPEXPRY does not count: of a message with an MQXQH, whose
                                      * own descriptor has the expiry */
+    MQE_PUT_COPY = 512,             /* a copy for a stream queue: is not copied to another one */
 };
 
 /* Puts one message. In *d: msg_id (all NUL = generate), correl_id, priority (-1 = AS_Q_DEF),
@@ -460,10 +461,11 @@ int mqe_put(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *
 
 struct mqe_arrival {     /* of a message, at the moment at which it was linked */
     uint32_t before;     /* messages that counted for triggers before it (queue/trigger.h) */
-    uint32_t special;    /* enum mqx_special */
+    bool triggers;       /* the queue has triggers; the evaluation of their conditions is claimed:
+                          * mqe_trigger_settle() when it is done */
+    bool streams;        /* the queue has a stream queue: the caller puts the copy */
 };
-/* The same for a queue for which mqe_put() returns MQE_ATTENDED, in a unit. The evaluation of the
- * queue's trigger conditions is claimed: mqe_trigger_settle() when it is done. */
+/* The same for a queue for which mqe_put() returns MQE_ATTENDED, in a unit. */
 int mqe_put_attended(mqe_manager *manager, mqe_unit *unit, const struct mqe_destination *to,
                      struct ps_descriptor *d, const struct ps_descriptor_ext *ext,
                      const void *body, uint64_t length, int32_t expiry, uint32_t flags,
@@ -503,6 +505,9 @@ void mqe_trigger_note(mqe_manager *manager, uint32_t slot, uint32_t generation);
  * 2052, or 0 with *warning 0 or 2049. */
 int mqe_resolve_defaults(mqe_manager *manager, const struct mqe_destination *to,
                          struct ps_descriptor *d, int *warning) MQX_MUST_USE;
+/* What would refuse such a put now, whatever the unit: 0, or as mqe_put(). */
+int mqe_put_check(mqe_manager *manager, const struct mqe_destination *to,
+                  const struct ps_descriptor *d, uint64_t length) MQX_MUST_USE;
 /* An expiry as CAPEXPRY of the queue, and of the definitions on the way to it, limits it now. */
 int32_t mqe_cap_expiry(const mqe_manager *manager, const struct mqe_destination *to,
                        int32_t expiry);

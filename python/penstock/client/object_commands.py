@@ -37,9 +37,10 @@ if TYPE_CHECKING:
 _ATTEMPTS = 10000  # of a change that loses to concurrent changes each time
 _QUEUE_KINDS = ("QLOCAL", "QALIAS", "QREMOTE", "QMODEL")
 _FOLLOWED = ("QALIAS", "QREMOTE")  # definitions that lead from a name to another queue
-_DEFINITION_TYPE, _STRUCTURE, _TARGET, _MAX_LENGTH, _LEVEL = (
+_DEFINITION_TYPE, _STRUCTURE, _STREAM, _TARGET, _MAX_LENGTH, _LEVEL = (
     mq.MQIA_DEFINITION_TYPE,
     mq.MQCA_CF_STRUC_NAME,
+    mq.MQCA_STREAM_QUEUE_NAME,
     mq.MQCA_BASE_Q_NAME,
     mq.MQIA_MAX_MSG_LENGTH,
     mq.MQIA_CF_LEVEL,
@@ -377,6 +378,23 @@ def _check_against_others(
         raise UnknownObjectName(
             ReasonCode.UNKNOWN_OBJECT_NAME, f"{name}: there is no structure {structure}"
         )
+    if new.get(_STREAM):
+        _check_stream(manager, name, str(new[_STREAM]))
+
+
+def _check_stream(manager: Attachment, name: str, target: str) -> None:
+    """Checks that the stream queue is no model queue, and does not stream itself. One that begins
+    to later is not found: copies are never copied (pyext/client/stream.pyx). Raises InvalidValue.
+    """
+    found = manager.look_up(NAME_SPACE_QUEUES, target)
+    if found is None:
+        return
+    why = "is a model queue" if found[2] == TYPES["QMODEL"].number else ""
+    if found[2] == TYPES["QLOCAL"].number:
+        (stream,) = manager.values(found[0], found[1], (_STREAM,))
+        why = f"has STREAMQ({stream}) itself: copies are not copied" if stream else ""
+    if why:
+        raise InvalidValue(ReasonCode.OPTIONS_ERROR, f"{name}: STREAMQ({target}) {why}")
 
 
 # ---- delete, clear ----

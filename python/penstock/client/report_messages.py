@@ -19,7 +19,7 @@ TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is chea
 if TYPE_CHECKING:
     from .._engine import Connection
 
-_NOT_DELIVERED = 9544  # AMQ9544: messages not put to their destination queue
+NOT_DELIVERED = 9544  # AMQ9544: messages not put to their destination queue
 _AGAIN_S = 3600.0  # a queue that takes no reports is logged once an hour
 _LOGGED_MOST = 1024
 
@@ -50,19 +50,25 @@ def dead_letter(
 _logged: dict[tuple[str, str, str, int], float] = {}
 
 
+def is_to_log(key: tuple[str, str, str, int]) -> bool:
+    """Whether an hour has passed since this process logged that; notes it."""
+    now = time.monotonic()
+    if now - _logged.get(key, -_AGAIN_S) < _AGAIN_S:
+        return False
+    if len(_logged) >= _LOGGED_MOST:
+        _logged.clear()
+    _logged[key] = now
+    return True
+
+
 def log_lost(qm: Connection, queue: str, manager: str, reason: int) -> None:
     """Logs AMQ9544 for a report that was discarded: once an hour and process for each queue and
     reason, since every message may ask for a report.
     """
-    key = qm.name, queue, manager, reason
-    now = time.monotonic()
-    if now - _logged.get(key, -_AGAIN_S) < _AGAIN_S:
+    if not is_to_log((qm.name, queue, manager, reason)):
         return
-    if len(_logged) >= _LOGGED_MOST:
-        _logged.clear()
-    _logged[key] = now
     qm.log(
-        _NOT_DELIVERED,
+        NOT_DELIVERED,
         "W",
         f"a message of the queue manager for queue {queue} at {manager or qm.name} was discarded: "
         f"{reason} {reason_name(reason)}, and there is no dead-letter queue that takes it",

@@ -214,7 +214,7 @@ _row("LM", "DISTL", mq.MQIA_DIST_LISTS, "Whether the partner takes distribution 
 _row("LMA", "PROPCTL", mq.MQIA_PROPERTY_CONTROL, "How message properties are given to a get",
      words=_PROPERTIES, unbuilt="message properties")  # fmt: skip
 _row("LM", "STREAMQ", mq.MQCA_STREAM_QUEUE_NAME, "Queue that gets a copy of each message", "",
-     length=NAME_LENGTH, name=True, unbuilt="stream queues")  # fmt: skip
+     length=NAME_LENGTH, name=True)  # fmt: skip
 _row("LM", "STRMQOS", mq.MQIA_STREAM_QUEUE_QOS, "Whether a put may fail for want of the copy",
      words={"BESTEF": 0, "MUSTDUP": 1})  # fmt: skip
 _row("LM", "MAXFSIZE", mq.MQIA_MAX_Q_FILE_SIZE, "Largest queue file, in MB", -1, low=20,

@@ -8,9 +8,11 @@ groups" of the MQI reference.
 from __future__ import annotations
 
 from .._mqi_constants.values import (
+    MQQDT_PREDEFINED,
     MQQDT_SHARED_DYNAMIC,
     MQQDT_TEMPORARY_DYNAMIC,
     MQQSGD_SHARED,
+    MQUS_TRANSMISSION,
 )
 from ..constants import ReasonCode
 from ..errors import InvalidValue
@@ -26,8 +28,24 @@ if TYPE_CHECKING:
 
 _SHARED = MQQSGD_SHARED
 _TEMPORARY, _SHARED_DYNAMIC = MQQDT_TEMPORARY_DYNAMIC, MQQDT_SHARED_DYNAMIC
+_PREDEFINED = MQQDT_PREDEFINED
 _LEVEL_WITH_RECOVERY = 3
 _NO_DEFAULT_ROUTE = "SYSTEM.CLUSTER.TRANSMIT.QUEUE"
+_SYSTEM, _DEFAULT_LOCAL = "SYSTEM.", "SYSTEM.DEFAULT.LOCAL.QUEUE"
+_STREAMING_SYSTEM_QUEUES = frozenset(
+    (
+        _DEFAULT_LOCAL,
+        "SYSTEM.DEFAULT.MODEL.QUEUE",
+        "SYSTEM.JMS.TEMPQ.MODEL",
+        *(f"SYSTEM.ADMIN.{what}.QUEUE" for what in ("ACCOUNTING", "ACTIVITY", "STATISTICS")),
+        *(
+            f"SYSTEM.ADMIN.{what}.EVENT"
+            for what in (
+                "CHANNEL", "COMMAND", "CONFIG", "LOGGER", "PERFM", "PUBSUB", "QMGR",
+            )
+        ),
+    )
+)  # fmt: skip
 _ROOT_TOPICS = ("SYSTEM.BASE.TOPIC", "SYSTEM.DEFAULT.TOPIC")
 
 
@@ -81,13 +99,35 @@ def _check_fixed(
     for row in kind.attributes.values():
         was, new = old.get(row.selector, row.default), stored.get(row.selector, row.default)
         shared = row.keyword == "CFSTRUCT" and old.get(63) == _SHARED
+        dynamic = row.keyword == "STREAMQ" and old.get(7, _PREDEFINED) != _PREDEFINED
         _refuse(
-            (row.fixed or shared) and was != new,
+            (row.fixed or shared or (dynamic and kind.name == "QLOCAL")) and was != new,
             f"{name}: {row.keyword} is {row.show(was)} and cannot be changed to {row.show(new)}",
         )
 
 
+def _check_stream(name: str, get: _Get) -> None:
+    """Checks STREAMQ ("Streaming queue restrictions")."""
+    target = str(get("STREAMQ"))
+    if not target:
+        return
+    _refuse(target == name, f"{name}: STREAMQ({target}) is the queue itself")
+    _refuse(
+        get("USAGE") == MQUS_TRANSMISSION,
+        f"{name}: STREAMQ({target}) and USAGE(XMITQ) exclude each other",
+    )
+    _refuse(
+        target.startswith(_SYSTEM) and target != _DEFAULT_LOCAL,
+        f"{name}: STREAMQ({target}): no stream queue begins with {_SYSTEM}",
+    )
+    _refuse(
+        name.startswith(_SYSTEM) and name not in _STREAMING_SYSTEM_QUEUES,
+        f"{name}: STREAMQ({target}): this queue cannot be copied",
+    )
+
+
 def _check_local(name: str, get: _Get) -> None:
+    _check_stream(name, get)
     shared, structure = get("QSGDISP") == _SHARED, get("CFSTRUCT")
     _refuse(shared and not structure, f"{name}: QSGDISP(SHARED) needs CFSTRUCT(name)")
     _refuse(
@@ -97,6 +137,7 @@ def _check_local(name: str, get: _Get) -> None:
 
 
 def _check_model(name: str, get: _Get) -> None:
+    _check_stream(name, get)
     _refuse(
         get("DEFTYPE") == _TEMPORARY and get("DEFPSIST") == 1,
         f"{name}: DEFPSIST(YES) and DEFTYPE(TEMPDYN) exclude each other: temporary dynamic queues "

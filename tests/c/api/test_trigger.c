@@ -27,7 +27,8 @@ TEST(a_put_on_a_queue_with_triggers_is_refused_until_it_is_attended)
     CHECK_INT(arrival.before, 0);
     CHECK_INT(put_to(q, unit, 0, &arrival), 0);
     CHECK_INT(arrival.before, 1);
-    CHECK_INT(arrival.special, MQX_SPECIAL_TRIGGER);
+    CHECK(arrival.triggers);
+    CHECK(!arrival.streams);
     CHECK_INT(mqe_commit(unit), 0);
     CHECK_INT(depth(q), 2);
 }
