@@ -64,6 +64,7 @@ int mqx_object_fill(const struct mqx_region *region, struct mqx_object *object,
            offsetof(struct mqx_object, changer) - offsetof(struct mqx_object, max_depth));
     mqx_store_relaxed(&object->changer, 0u); /* mqx_catalog_finish() reads it unlocked */
     object->exclusive_input = 0;
+    object->open_other = 0;
     object->structure = 0;
     object->failing = 0;
     mqx_object_fill_values(object, values);

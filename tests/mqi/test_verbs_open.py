@@ -8,6 +8,7 @@ import pytest
 
 import penstock
 from penstock import mqi
+from qmgr_fixture import FAILED, QmgrFixture
 
 OUTPUT, INPUT, BROWSE, INQUIRE, SET = 16, 1, 8, 32, 64
 XMIT_MANAGER = "QM2"
@@ -426,3 +427,17 @@ def test_other_changes_take_effect_on_open_handles_at_once(names: Any) -> None:
     assert names.get_code(q) == 2016
     names.qm.alter("QALIAS", "ALIAS", get="ENABLED")
     assert names.get(q)[1].Priority == 6
+
+
+@pytest.mark.parametrize("options", [mqi.MQOO_BROWSE, mqi.MQOO_INQUIRE])
+@pytest.mark.parametrize("deftype", ["TEMPDYN", "PERMDYN"])
+def test_an_open_whose_queue_cannot_be_made_leaves_no_open_count_to_the_next_queue(
+    qmgr: QmgrFixture, options: int, deftype: str
+) -> None:
+    model, taken = qmgr.model(deftype), qmgr.local()
+    for _ in range(3):
+        assert qmgr.open(model, options, DynamicQName=taken)[1:] == (FAILED, 2100)
+    name = qmgr.local()  # in the slot of the queue that was not made
+    with qmgr.qm.queue(name) as queue:
+        assert queue.status().open_other == 0
+    qmgr.qm.delete("QLOCAL", name)
