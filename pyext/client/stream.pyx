@@ -22,8 +22,10 @@
 # Errors. MUSTDUP: as the put of the copy.
 
 
-cdef int check_copy(QueueHandle queue, const ps_descriptor *d, Py_ssize_t size) except -1:
-    """Raises what would refuse the copy of a put that must duplicate."""
+cdef int check_copy(
+    QueueHandle queue, Unit unit, const ps_descriptor *d, Py_ssize_t size
+) except -1:
+    """Raises what would refuse the copy of a put in the caller's unit that must duplicate."""
     cdef ps_descriptor copy = d[0]
     cdef int warning = 0
     cdef int reason
@@ -31,6 +33,12 @@ cdef int check_copy(QueueHandle queue, const ps_descriptor *d, Py_ssize_t size) 
     found = stream_of(queue.connection, queue.to.queue, queue.to.queue_generation)
     if found is None or not found[1]:
         return 0
+    if unit.state == UNIT_OPEN and mqe_unit_room(unit.unit) < 2 + (d.report & MQRO_COA != 0):
+        raise error_for(
+            RC_SYNCPOINT_LIMIT_REACHED,
+            f"queue {queue.name}: MAXUMSGS leaves the unit of work no room for a message and the "
+            f"copy of it",
+        )
     reason = mqe_resolve_defaults(queue.connection.manager, &queue.to, &copy, &warning)
     if reason:
         return 0  # the put itself will say so

@@ -112,7 +112,7 @@ cdef int put_attended(
         flags |= MQE_PUT_OWN_UNIT
     try:
         if not flags & (MQE_PUT_OWN_UNIT | MQE_PUT_COPY):
-            check_copy(queue, d, size)
+            check_copy(queue, inside, d, size)
         reason = put_in_core(queue, inside, d, ext, data, size, expiry, flags, &arrival)
         if reason == 0 or is_warning(reason):
             attend_copy(queue, inside, &arrival, d, ext, data, size, flags)

@@ -172,6 +172,28 @@ def test_a_stream_queue_that_is_deleted_or_missing_refuses_or_is_logged(qmgr: Qm
     assert qmgr.put(must, b"x") == (FAILED, 2085)
 
 
+@pytest.mark.parametrize("report", [0, mqi.MQRO_COA])
+def test_maxumsgs_without_room_for_both_refuses_a_put_that_must_duplicate(
+    qmgr: QmgrFixture, report: int
+) -> None:
+    queue, stream = streaming(qmgr, MUST)
+    replies, needed = qmgr.local(), 3 if report else 2
+    md = mqi.MQMD(Report=report, ReplyToQ=replies)
+    try:
+        qmgr.qm.alter("QMGR", maxumsgs=4)
+        for before in range(5):
+            for _ in range(before):
+                qmgr.send(replies, b"before", syncpoint=True)
+            expected = (OK, 0) if before + needed <= 4 else (FAILED, 2024)
+            assert qmgr.put(queue, b"x", md, syncpoint=True) == expected, before
+            qmgr.commit()
+            copies = qmgr.bodies(stream)
+            assert copies == qmgr.bodies(queue) == [b"x"] * (expected == (OK, 0))
+            qmgr.drain(replies)
+    finally:
+        qmgr.qm.alter("QMGR", maxumsgs=10000)
+
+
 def test_a_put_that_fails_makes_no_copy(qmgr: QmgrFixture) -> None:
     for quality in ("BESTEF", MUST):
         stream = qmgr.local()
