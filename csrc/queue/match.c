@@ -153,7 +153,8 @@ static enum on_expired meet_expired(struct mqx_stripe_guard *guard, struct mqx_o
                    ? WANTED
                    : PASSED;
     }
-    if (match->ends_at_expired && message->state == MQX_MSG_AVAILABLE) {
+    if (match->ends_at_expired && message->state == MQX_MSG_AVAILABLE &&
+        mqx_match_message(guard->region, match, message)) {
         match->expired = message->number;
         return ENDS;
     }

@@ -33,7 +33,7 @@ struct mqx_match {
     uint64_t number, up_to;
     uint32_t excluded;                    /* how many */
     uint64_t exclude[MQX_MATCH_EXCLUDE_MAX]; /* their message numbers */
-    bool ends_at_expired;                 /* a reported message on the way ends the search: */
+    bool ends_at_expired;                 /* a reported message that matches ends the search: */
     uint64_t expired;                     /* out: its message number; to be 0 before */
 };
 

@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+import model_reports
 from generator_session import IN_FLIGHT as SESSION_IN_FLIGHT
 from generator_session import SessionOps
 from model_state import Connection, Handle, LocalQueue
@@ -28,6 +29,7 @@ from model import QueueManager
 
 Op = dict[str, Any]
 BODIES = (b"", b"a", b"ten bytes.", b"x" * 40, b"y" * 300)
+EXPIRATION = 0x200000  # Report
 IDS = [NO_ID, *(bytes([n]) * 24 for n in (1, 2, 3))]
 OUTPUTS = (
     OO.SET_ALL_CONTEXT,
@@ -106,6 +108,9 @@ CHANGES: list[tuple[str, tuple[str, ...], str, tuple[Any, ...]]] = [
     ("QLOCAL", (*LOCAL, *TRANSMISSION), "PUT", (0, 0, 1)),
     ("QLOCAL", (*LOCAL, *TRANSMISSION), "GET", (0, 0, 1)),
     ("QLOCAL", LOCAL, "NPMCLASS", (0, 10)),
+    ("QLOCAL", (*LOCAL, *TRANSMISSION), "CAPEXPRY", (-1, 70000, 90000000)),
+    ("QALIAS", ALIASES, "CAPEXPRY", (-1, 80000, 500000000)),
+    ("QREMOTE", (*REMOTES, "QMA.FAR", "QMA.LOCAL"), "CAPEXPRY", (-1, 60000, 70000000)),
     ("QLOCAL", LOCAL, "SHARE", (0, 1, 1)),
     ("QLOCAL", LOCAL, "DEFSOPT", (2, 4)),
     ("QALIAS", ALIASES, "DEFPRTY", tuple(range(10))),
@@ -237,10 +242,15 @@ class Generator(SessionOps):
             op = self.next([ends[-1]])[-1]
             while op["do"] not in IN_FLIGHT:
                 op = self.next([ends[-1]])[-1]
-            if op.get("at") in self.workers:
+            if op.get("at") in self.workers and not self.owes_reports():
                 return [{"do": "kill", "at": op["at"], "during": op}, {"do": "dump"}]
             how = "kill"
         return [*({"do": how, "at": at} for at in ends), {"do": "dump"}]
+
+    def owes_reports(self) -> bool:
+        """Some call may make several reports on expiration, and be killed between two of them."""
+        queues = self.model.queues()
+        return any(model_reports.owes(queue, m) for queue in queues for m in queue.messages)
 
     # ---- opening and closing ----
 
@@ -384,7 +394,7 @@ class Generator(SessionOps):
         if rng.random() < 0.1:
             md["Report"] = rng.choice((128, 64, 16384, 0x08000000, 8))
         if rng.random() < 0.15:
-            md["Report"] = rng.choice((256, 1792, 2048, 14336, 256 | 2048, 768 | 6144))
+            md["Report"] = rng.choice((256, 1792, 2048, 14336, 256 | 2048, 768 | 6144, EXPIRATION))
             md["Report"] |= rng.choice((0, 0, 64, 128, 16384, 0x08000000))
             md["ReplyToQ"] = rng.choice(("L.PRTY", "L.FIFO", "L.SMALL", "M.TEMP", "R.TWO", "NO.Q"))
         # a report to another queue manager would take an MQMDE
@@ -513,6 +523,11 @@ class Generator(SessionOps):
         if queue["MAXDEPTH"] < 5000 or queue["DEFTYPE"] != 1 or queue.name in SPARE:
             return None
         md = {**self.md(groups=False), "Expiry": 1}
+        if self.rng.random() < 0.6:
+            md["Report"] = self.rng.choice((1, 3, 7)) * EXPIRATION
+            md["Report"] |= self.rng.choice((0, 0, 64, 128, 16384, 0x08000000))
+            md["ReplyToQ"] = self.rng.choice(("L.PRTY", "L.FIFO", "L.SMALL", "R.ONE", "NO.Q"))
+            md.pop("ReplyToQMgr", None)
         put = {"do": "MQPUT", **found[0], "md": md, "pmo": self.pmo(), "data": b"late"}
         return [put, {"do": "sleep", "at": found[0]["at"]}]
 

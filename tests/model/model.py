@@ -16,6 +16,7 @@ from typing import Any
 
 import model_get
 import model_put
+import model_reports
 import model_session
 from model_attributes import inquire, set_attributes
 from model_open import close_object, delete_queue, let_go, open_object
@@ -225,6 +226,10 @@ class QueueManager:
         """Every queue as another process browses it with a new handle; `messages` is None when
         gets are inhibited.
         """
+        for queue in self.queues():
+            for message in list(queue.messages) if not queue["GET"] else ():
+                if message.expired and message.available(None):
+                    model_reports.expire(self, queue, message)
         return {queue.name: self._picture(queue) for queue in self.queues()}
 
     def _picture(self, queue: LocalQueue) -> dict[str, Any]:

@@ -65,6 +65,7 @@ def get(
         handle.cursor = None
     if any(step.attrs.get("GET") for step in handle.path.steps):
         raise Failure(R.GET_INHIBITED, *limit)
+    expire_first(qm, handle, md, gmo, options, limit)
     message = choose(handle, md, gmo, options, limit)
     in_unit = not options & BROWSE and in_syncpoint(qm, options, message)
     length = len(as_seen(message, md)[0])
@@ -209,6 +210,32 @@ def choose(
         if matches(message, md, gmo):
             return message
     raise Failure(R.NO_MSG_AVAILABLE, *limit)
+
+
+def expire_first(
+    qm: QueueManager,
+    handle: Handle,
+    md: dict[str, Any],
+    gmo: dict[str, Any],
+    options: GMO,
+    limit: tuple[R, ...],
+) -> None:
+    """Reports the expired messages that the search for another one meets (5.7)."""
+    refused = limit and not options & GMO.SYNCPOINT_IF_PERSISTENT
+    while not options & UNDER_CURSOR and not refused:
+        after = handle.cursor if options & GMO.BROWSE_NEXT else None
+        for message in handle.queue.messages:
+            behind = after is None or message.place > after
+            if behind and message.available(handle) and matches(message, md, gmo):
+                break
+        else:
+            return
+        if message.locked_by is not None or not model_reports.owes(handle.queue, message):
+            if not message.expired:
+                return
+            handle.queue.messages.remove(message)
+        else:
+            model_reports.expire(qm, handle.queue, message)
 
 
 def matches(message: Message, md: dict[str, Any], gmo: dict[str, Any]) -> bool:

@@ -193,6 +193,7 @@ def put_on(
         refuse_if((True, R.PUT_INHIBITED), tight)
     stored = stored_fields(qm, md, options, saved)
     resolve_defaults(first, stored)
+    cap_expiry(path, stored)
     header = XQH_LENGTH if path.remote else 0
     for holds, reason in (
         (len(data) + header > queue["MAXMSGL"], R.MSG_TOO_BIG_FOR_Q),
@@ -276,6 +277,15 @@ def resolve_defaults(first: Definition, stored: dict[str, Any]) -> None:
         stored["Persistence"] = first["DEFPSIST"]
     if stored["Priority"] == PRIORITY_AS_Q_DEF:
         stored["Priority"] = first["DEFPRTY"]
+
+
+def cap_expiry(path: Path, stored: dict[str, Any]) -> None:
+    """CAPEXPRY: the least on the path limits Expiry (5.7)."""
+    caps = [step.attrs.get("CAPEXPRY", -1) for step in (*path.steps, path.queue)]
+    caps = [cap for cap in caps if cap > 0]
+    given = stored["Expiry"].given if isinstance(stored["Expiry"], Near) else UNLIMITED
+    if caps and (given == UNLIMITED or given > min(caps)):
+        stored["Expiry"] = Near(min(caps))
 
 
 def placement_of(qm: QueueManager, queue: LocalQueue, stored: dict[str, Any]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import model_put
@@ -23,16 +24,21 @@ from mq_numbers import IDENTITY, MD_INITIAL, MD_VERSION_2, XQH_LENGTH, R
 if TYPE_CHECKING:
     from model import QueueManager
 
-COA, COD = 259, 260  # Feedback
-OPTION = {COA: 256, COD: 2048}  # Report; the bits for some and for all data are the next two
+EXPIRATION, COA, COD = 258, 259, 260  # Feedback
+OPTION = {
+    EXPIRATION: 0x200000,
+    COA: 256,
+    COD: 2048,
+}  # Report; the bits for some and for all data are the next two
 PASS_MSG_ID, PASS_CORREL_ID, PASS_DISCARD, DISCARD = 128, 64, 16384, 0x08000000
 SOME_DATA = 100
 
 
 def asks(queue: LocalQueue, md: dict[str, Any], feedback: int) -> bool:
-    """Does the queue manager report the arrival or delivery of such a message?"""
+    """Does the queue manager report the arrival, delivery or expiration of such a message?"""
     wanted = md["Report"] & OPTION[feedback] and md["ReplyToQ"]
-    return bool(wanted and queue["USAGE"] == 0 and md["Format"] != "MQDEAD")
+    arrived = queue["USAGE"] == 0 or feedback == EXPIRATION
+    return bool(wanted and arrived and md["Format"] != "MQDEAD")
 
 
 def confirm(
@@ -55,17 +61,33 @@ def confirm(
         raise Failure(R.BACKED_OUT) from None
 
 
+def owes(queue: LocalQueue, message: Message) -> bool:
+    """Has the message expired, and its report on that not been made?"""
+    return message.expired and asks(queue, message.md, EXPIRATION)
+
+
+def expire(qm: QueueManager, queue: LocalQueue, message: Message) -> None:
+    """Discards an expired message, and reports that outside units of work (5.7). Without a place
+    the report is lost (there is no dead-letter queue).
+    """
+    queue.messages.remove(message)
+    if owes(queue, message):
+        with contextlib.suppress(Failure):
+            place(qm, message.md, *report_on(qm, message, EXPIRATION), None)
+
+
 def report_on(qm: QueueManager, message: Message, feedback: int) -> tuple[dict[str, Any], bytes]:
     """MQMD and data."""
     md = message.md
     option = OPTION[feedback]
+    passes = md["Report"] & PASS_DISCARD and feedback != EXPIRATION  # then nothing is left to pass
     made = {**MD_INITIAL, **MD_VERSION_2}
     made |= {key: md[key] for key in (*IDENTITY, *MD_VERSION_2, "Priority", "Persistence")}
     made |= {
         "MsgType": 4,
         "Feedback": feedback,
         "Report": DISCARD if md["Report"] & (DISCARD | PASS_DISCARD) else 0,
-        "Expiry": md["Expiry"] if md["Report"] & PASS_DISCARD else MD_INITIAL["Expiry"],
+        "Expiry": md["Expiry"] if passes else MD_INITIAL["Expiry"],
         "CodedCharSetId": qm.surroundings["CodedCharSetId"],
         "ReplyToQMgr": qm.name,
         "PutApplType": 7,
@@ -103,6 +125,7 @@ def place(
          R.PERSISTENT_NOT_ALLOWED),
         (len(queue.messages) >= queue["MAXDEPTH"], R.Q_FULL),
     )  # fmt: skip
+    model_put.cap_expiry(path, made)
     placement = model_put.placement_of(qm, queue, made)
     fields, body = made, data
     if path.remote:

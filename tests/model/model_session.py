@@ -156,6 +156,7 @@ def stored(qm: QueueManager, path: Path, row: Row) -> tuple[Row, bytes]:
     }
     fields = model_put.stored_fields(qm, md, 0, None)
     model_put.resolve_defaults(path.steps[0], fields)
+    model_put.cap_expiry(path, fields)
     return fields, row["data"]
 
 
@@ -186,6 +187,7 @@ def no_room(qm: QueueManager, session: Session, path: Path, count: int, syncpoin
 
 
 def chosen(
+    qm: QueueManager,
     handle: Handle,
     most: int,
     max_bytes: int | None,
@@ -196,8 +198,9 @@ def chosen(
     """The next messages that a call is given: `most`, of `max_bytes` together or a single one.
     What has expired is discarded on the way.
     """
-    found: list[Message] = []
     queue = path_of(handle).queue
+    expire_first(qm, queue, lambda m: fits(m) and (after is None or m.place > after), most)
+    found: list[Message] = []
     for message in list(queue.messages):
         if after is not None and message.place <= after:
             continue
@@ -205,6 +208,8 @@ def chosen(
             continue
         if len(found) == most:
             break
+        if model_reports.owes(queue, message):
+            break  # its report comes before the rest
         if message.expired:
             queue.messages.remove(message)
             continue
@@ -215,6 +220,17 @@ def chosen(
             break
         found.append(message)
     return found
+
+
+def expire_first(
+    qm: QueueManager, queue: LocalQueue, fits: Callable[[Message], bool], most: int
+) -> None:
+    """Reports the expired messages that come before the first one that a call is given."""
+    for message in list(queue.messages) if most > 0 else ():
+        if message.available(None) and fits(message):
+            if not message.expired:
+                return
+            model_reports.expire(qm, queue, message)
 
 
 def reported(queue: LocalQueue, last: Message, message: Message) -> bool:
@@ -253,7 +269,7 @@ def get_batch(
     refuse_if((inhibited, R.GET_INHIBITED), *((True, reason) for reason in limit))
     most = min(most, room) if syncpoint else most
     fits = wanted(session, handle, persistent_only, up_to)
-    found = chosen(handle, most, max_bytes, fits, takes=True)
+    found = chosen(qm, handle, most, max_bytes, fits, takes=True)
     result = answer(rows=as_rows(found))
     for message in found:
         take_reported(qm, session, handle, message, syncpoint)
@@ -276,7 +292,7 @@ def browse_batch(
         handle.cursor = None
     refuse_if((any(step.attrs.get("GET") for step in path_of(handle).steps), R.GET_INHIBITED))
     fits = wanted(session, handle, persistent_only, None)
-    found = chosen(handle, most, max_bytes, fits, after=handle.cursor)
+    found = chosen(qm, handle, most, max_bytes, fits, after=handle.cursor)
     if found:
         handle.cursor = found[-1].place
     return answer(rows=as_rows(found))

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from mq_numbers import CC, OO, WARNINGS, R
 
 LOCAL_DEFAULTS: dict[str, Any] = {
+    "CAPEXPRY": -1,
     "DESCR": "",
     "DEFPRTY": 0,
     "DEFPSIST": 0,
@@ -20,6 +21,8 @@ LOCAL_DEFAULTS: dict[str, Any] = {
     "MSGDLVSQ": 0,
     "NPMCLASS": 0,
     "SHARE": 1,
+    "STREAMQ": "",
+    "STRMQOS": 0,
     "TRIGDATA": "",
     "TRIGDPTH": 1,
     "TRIGGER": 0,
@@ -30,8 +33,17 @@ LOCAL_DEFAULTS: dict[str, Any] = {
 DEFAULTS: dict[str, dict[str, Any]] = {
     "QLOCAL": LOCAL_DEFAULTS,
     "QMODEL": {**LOCAL_DEFAULTS, "DEFTYPE": 3, "DEFSOPT": 4, "SHARE": 0},
-    "QALIAS": {"DESCR": "", "DEFPRTY": 0, "DEFPSIST": 0, "GET": 0, "PUT": 0, "TARGET": ""},
+    "QALIAS": {
+        "CAPEXPRY": -1,
+        "DESCR": "",
+        "DEFPRTY": 0,
+        "DEFPSIST": 0,
+        "GET": 0,
+        "PUT": 0,
+        "TARGET": "",
+    },
     "QREMOTE": {
+        "CAPEXPRY": -1,
         "DESCR": "",
         "DEFPRTY": 0,
         "DEFPSIST": 0,

@@ -230,6 +230,8 @@ class Worker:
         if self.own is None:
             self.own, _, rc = mqi.MQCONNX(self.name, mqi.MQCNO(Options=HANDLES_SHARED))
             assert rc == 0, rc
+        for name in queues:  # reports on expired messages come first, wherever they go
+            self._picture(name)
         return 0, 0, {name: self._picture(name) for name in queues}
 
     def _picture(self, name: str) -> dict[str, Any]:
