@@ -265,7 +265,8 @@ cdef int put_confirmed(
         reason = send_here(queue, inside, d, ext, data, size, expiry, flags)
         if reason == 0 or is_warning(reason):
             confirm(
-                queue.connection, inside, d, ext, data, size, expiry, MQFB_COA,
+                queue.connection, inside, d, ext, data, size,
+                mqe_cap_expiry(queue.connection.manager, &queue.to, expiry), MQFB_COA,
                 flags & MQE_PUT_OWN_UNIT,
             )
     except BaseException:

@@ -104,3 +104,11 @@ def test_a_value_out_of_range_is_refused(qmgr: QmgrFixture, value: Any) -> None:
     queue = qmgr.local()
     with pytest.raises(penstock.MQError):
         qmgr.qm.alter("QLOCAL", queue, capexpry=value)
+
+
+def test_a_report_inherits_what_the_cap_has_left(qmgr: QmgrFixture) -> None:
+    replies = qmgr.local()
+    alias = qmgr.define("QALIAS", target=qmgr.local(), capexpry=500)
+    report = mqi.MQRO_COA | mqi.MQRO_PASS_DISCARD_AND_EXPIRY
+    put(qmgr, alias, 9000, Report=report, ReplyToQ=replies)
+    assert 490 <= left(qmgr, replies) <= 500
