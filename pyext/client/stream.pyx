@@ -84,14 +84,22 @@ cdef int put_copy(
     """Puts the copy of a message that has just been put in the unit; raises when it must be there
     and is not.
     """
+    cdef bint failed = unit.failed
     found = stream_of(connection, to.queue, to.queue_generation)
     if found is None:
         return 0
     name, must = found
+    if not must and not flags & MQE_PUT_OWN_UNIT and (
+        mqe_unit_room(unit.unit) < 1 + (d.report & MQRO_COA != 0)
+    ):
+        copy_lost(connection, name, RC_SYNCPOINT_LIMIT_REACHED)  # the report goes before it
+        return 0
     try:
         return put_copy_on(connection, unit, name, d, ext, data, size, flags)
     except MQError as error:
-        if has_stopped(error.reason) or unit.failed or (must and flags & MQE_PUT_OWN_UNIT):
+        if has_stopped(error.reason) or unit.failed != failed or (
+            must and flags & MQE_PUT_OWN_UNIT
+        ):
             raise
         if must:
             raise error_for(

@@ -161,6 +161,32 @@ def test_a_put_of_best_effort_goes_on_without_its_copy_and_logs_it(
     assert f"stream queue {stream} was not put: {reason}" in qmgr.log()
 
 
+def test_a_copy_of_best_effort_never_fails_a_put_whatever_else_the_unit_has_met(
+    qmgr: QmgrFixture,
+) -> None:
+    queue, stream = streaming(qmgr, "BESTEF", maxdepth=0)
+    lost = mqi.MQMD(Report=mqi.MQRO_COA, ReplyToQ="NOWHERE", Persistence=1)
+    assert qmgr.put(qmgr.local(), b"x", lost, syncpoint=True) == (FAILED, 2003)
+    assert qmgr.put(queue, b"in a unit that can only be backed out", syncpoint=True) == (OK, 0)
+    qmgr.backout()
+    assert (qmgr.depth(queue), qmgr.depth(stream)) == (0, 0)
+
+
+def test_the_report_on_a_message_goes_before_its_copy_of_best_effort(qmgr: QmgrFixture) -> None:
+    queue, stream = streaming(qmgr, "BESTEF")
+    replies = qmgr.local()
+    try:
+        qmgr.qm.alter("QMGR", maxumsgs=2)
+        md = mqi.MQMD(Report=mqi.MQRO_COA, ReplyToQ=replies)
+        assert qmgr.put(queue, b"x", md, syncpoint=True) == (OK, 0)
+        qmgr.commit()
+    finally:
+        qmgr.qm.alter("QMGR", maxumsgs=10000)
+    depths = [qmgr.depth(name) for name in (queue, replies, stream)]
+    assert depths == [1, 1, 0]
+    assert f"stream queue {stream} was not put: 2024" in qmgr.log()
+
+
 def test_a_stream_queue_that_is_deleted_or_missing_refuses_or_is_logged(qmgr: QmgrFixture) -> None:
     must, best = qmgr.local(streamq="NOT.YET", strmqos=MUST), qmgr.local(streamq="NOT.YET")
     assert qmgr.put(must, b"x") == (FAILED, 2085)
