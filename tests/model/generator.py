@@ -49,7 +49,7 @@ ORIGIN = {
     "PutTime": "03040567",
     "ApplOriginData": "orig",
 }
-LOCAL = ("L.PRTY", "L.FIFO", "L.HIGH", "L.SMALL", "L.ONE")
+LOCAL = ("L.PRTY", "L.FIFO", "L.HIGH", "L.SMALL", "L.ONE", "L.STREAM", "L.COPY")
 SPARE = ("S.1", "S.2")
 TRANSMISSION = ("XMIT.A", "XMIT.B")
 ALIASES = ("A.PRTY", "A.SMALL", "A.REMOTE", "A.DYNAMIC")
@@ -75,6 +75,8 @@ SET_UP: list[tuple[str, str, dict[str, Any]]] = [
     ("QLOCAL", "L.HIGH", {"NPMCLASS": 10}),
     ("QLOCAL", "L.SMALL", {"MAXDEPTH": 4, "MAXMSGL": 50, "DEFPRTY": 9}),
     ("QLOCAL", "L.ONE", {"SHARE": 0, "DEFSOPT": 4}),
+    ("QLOCAL", "L.COPY", {"MAXDEPTH": 9, "DEFPRTY": 5}),
+    ("QLOCAL", "L.STREAM", {"STREAMQ": "L.COPY", "DEFPRTY": 2}),
     ("QLOCAL", "XMIT.A", {"USAGE": 1, "DEFPRTY": 1, "MAXMSGL": 4000}),
     ("QLOCAL", "XMIT.B", {"USAGE": 1, "DEFPRTY": 2, "DEFPSIST": 1}),
     ("QALIAS", "A.PRTY", {"TARGET": "L.PRTY", "DEFPRTY": 5, "DEFPSIST": 1}),
@@ -108,6 +110,8 @@ CHANGES: list[tuple[str, tuple[str, ...], str, tuple[Any, ...]]] = [
     ("QLOCAL", (*LOCAL, *TRANSMISSION), "PUT", (0, 0, 1)),
     ("QLOCAL", (*LOCAL, *TRANSMISSION), "GET", (0, 0, 1)),
     ("QLOCAL", LOCAL, "NPMCLASS", (0, 10)),
+    ("QLOCAL", ("L.STREAM",), "STREAMQ", ("L.COPY", "L.COPY", "")),
+    ("QLOCAL", ("L.STREAM",), "STRMQOS", (0, 1)),
     ("QLOCAL", (*LOCAL, *TRANSMISSION), "CAPEXPRY", (-1, 70000, 90000000)),
     ("QALIAS", ALIASES, "CAPEXPRY", (-1, 80000, 500000000)),
     ("QREMOTE", (*REMOTES, "QMA.FAR", "QMA.LOCAL"), "CAPEXPRY", (-1, 60000, 70000000)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import model_reports
+import model_streams
 from model_names import resolve
 from model_open import check_descriptor, list_outcome, open_path, several
 from model_state import (
@@ -189,8 +190,12 @@ def put_on(
     both = in_unit and model_reports.asks(queue, {**MD_INITIAL, **md}, model_reports.COA)
     full = connection.unit.count + 1 + both > qm.manager["MAXUMSGS"]
     tight = (full and both, R.SYNCPOINT_LIMIT_REACHED)  # in no specified order with the others
+    streams = path.remote is None and bool(queue["STREAMQ"])
+    unit = connection.unit if in_unit else None
+    lost = model_streams.refusals(qm, queue, data, unit, 1 + both) if streams else set()
+    must = [(True, reason) for reason in lost if model_streams.must_duplicate(queue)]
     if any(step.attrs.get("PUT") for step in path.steps):
-        refuse_if((True, R.PUT_INHIBITED), tight)
+        refuse_if((True, R.PUT_INHIBITED), tight, *must)
     stored = stored_fields(qm, md, options, saved)
     resolve_defaults(first, stored)
     cap_expiry(path, stored)
@@ -203,7 +208,8 @@ def put_on(
         (len(queue.messages) >= queue["MAXDEPTH"], R.Q_FULL),
         (in_unit and full, R.SYNCPOINT_LIMIT_REACHED),
     ):  # fmt: skip
-        refuse_if((holds, reason), (holds and tight[0], tight[1]))
+        refuse_if((holds, reason), (holds and tight[0], tight[1]), *(must if holds else []))
+    refuse_if(*must)
     values = new_ids(stored, options)
     body: Any = data
     placement = placement_of(qm, queue, stored)
@@ -214,8 +220,9 @@ def put_on(
     if in_unit:
         message.put_by = connection.unit
         connection.unit.add(queue, message, put=True)
+    copy = model_streams.copy(qm, queue, message, unit) if streams and not lost else None
     if path.remote is None:
-        confirm_arrival(qm, queue, message, connection.unit if in_unit else None)
+        confirm_arrival(qm, queue, message, unit, copy)
     where, manager = path.remote or (queue.name, qm.name)
     if options & PMO.RESOLVE_LOCAL_Q:
         where, manager = queue.name, qm.name
@@ -223,16 +230,22 @@ def put_on(
 
 
 def confirm_arrival(
-    qm: QueueManager, queue: LocalQueue, message: Message, unit: Unit | None
+    qm: QueueManager,
+    queue: LocalQueue,
+    message: Message,
+    unit: Unit | None,
+    copy: tuple[LocalQueue, Message] | None,
 ) -> None:
     """The report on arrival, in the unit of work of the put; outside neither is put without the
-    other.
+    other, nor the copy of the message.
     """
     try:
         model_reports.confirm(qm, queue, message, model_reports.COA, unit)
     except Failure:
         if unit is None:
             queue.messages.remove(message)
+        if unit is None and copy is not None:
+            copy[0].messages.remove(copy[1])
         raise
 
 
@@ -281,7 +294,11 @@ def resolve_defaults(first: Definition, stored: dict[str, Any]) -> None:
 
 def cap_expiry(path: Path, stored: dict[str, Any]) -> None:
     """CAPEXPRY: the least on the path limits Expiry (5.7)."""
-    caps = [step.attrs.get("CAPEXPRY", -1) for step in (*path.steps, path.queue)]
+    cap_expiry_by([*path.steps, path.queue], stored)
+
+
+def cap_expiry_by(definitions: list[Definition], stored: dict[str, Any]) -> None:
+    caps = [one.attrs.get("CAPEXPRY", -1) for one in definitions]
     caps = [cap for cap in caps if cap > 0]
     given = stored["Expiry"].given if isinstance(stored["Expiry"], Near) else UNLIMITED
     if caps and (given == UNLIMITED or given > min(caps)):
@@ -398,7 +415,7 @@ def put_to_list(
             reasons.append(R.OPEN_FAILED)
             continue
         try:
-            member.check_usable()
+            member.check_usable(*no_room_for_both(qm, connection, member, md, options))
             assert member.path is not None
             done = put_on(qm, connection, member.path, md, options, data, saved)
             reasons.append(R(min(done.reasons)))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import model_put
 import model_reports
+import model_streams
 from model_get import take_reported
 from model_open import let_go, open_object
 from model_state import (
@@ -110,7 +111,7 @@ def put_batch(
     made = [stored(qm, path, row) for row in rows]
     reasons = {reason for md, data in made for reason in refused(qm, path, md, data)}
     refuse_if((any(step.attrs.get("PUT") for step in path.steps), R.PUT_INHIBITED))
-    if path.remote is None:
+    if path.remote is None and not path.queue["STREAMQ"]:
         reasons |= no_room(qm, session, path, len(rows), syncpoint)
         if reasons:
             return Answer(frozenset(reasons), {"count": 0})
@@ -124,6 +125,10 @@ def put_all(
     ids = []
     for count, (md, data) in enumerate(made):
         reasons = refused(qm, path, md, data) | no_room(qm, session, path, 1, syncpoint)
+        streams = path.remote is None and bool(path.queue["STREAMQ"])
+        counted = unit if syncpoint else None
+        lost = model_streams.refusals(qm, path.queue, data, counted, 1) if streams else set()
+        reasons |= lost if model_streams.must_duplicate(path.queue) else set()
         if reasons:
             if not syncpoint:
                 unit.back_out()
@@ -138,6 +143,8 @@ def put_all(
         message.put_by = unit
         path.queue.place(message)
         unit.add(path.queue, message, put=True)
+        if streams and not lost:
+            model_streams.copy(qm, path.queue, message, unit)
     if not syncpoint:
         unit.commit()
     warnings = sum(md["Priority"] > 9 for md, _ in made)
