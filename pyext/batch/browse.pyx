@@ -48,7 +48,7 @@ def batch_browse(
             penstock_gil_take_call(&gil)
             end_call(queue, None)
             if reason == MQE_EXPIRED:
-                report_met(queue, get.number)
+                report_met(queue, &get)
             elif not is_to_repeat(reason):
                 break
     finally:

@@ -93,7 +93,7 @@ cdef int await_rows(
             if reason == RC_NO_MSG_AVAILABLE:
                 continue
         if reason == MQE_EXPIRED:
-            report_met(queue, get.number)
+            report_met(queue, get)
             continue
         if reason != MQE_INTERRUPTED and (
             reason != RC_NO_MSG_AVAILABLE or request.wait_us == 0
@@ -193,7 +193,7 @@ def batch_take_uncopied(
         reason = get_rows(queue, bound, &get, &batch)
         while is_to_repeat(reason) or reason == MQE_EXPIRED:
             if reason == MQE_EXPIRED:
-                report_met(queue, get.number)
+                report_met(queue, &get)
             reason = get_rows(queue, bound, &get, &batch)
     finally:
         unbind_unit(bound)

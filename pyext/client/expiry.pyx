@@ -17,7 +17,8 @@
 #      pass.
 #   3. A report that cannot be delivered becomes a dead letter, unless the message had
 #      MQRO_DISCARD_MSG or MQRO_PASS_DISCARD_AND_EXPIRY; without a dead-letter queue that takes it,
-#      it is discarded, and logged. The message has expired in any case.
+#      it is discarded, and logged. The message has expired in any case. While the queue manager has
+#      no room for any message (2192, 2102, 2071), the expired one stays.
 #
 # Locks. As client/get.pyx.
 #
@@ -59,9 +60,11 @@ cdef bint report_first_expired(QueueHandle queue, Unit own, uint64_t number) exc
     request.limit = -1
     request.wait_us = 0
     reason = get_body(queue, own, &get, &request, &room, &capacity)
-    if reason:
+    if reason == RC_NO_MSG_AVAILABLE:
         mqx_error_clear()
         return False
+    if reason:  # else the caller would meet the message for ever
+        fail(reason, f"queue {queue.name}, report on an expired message")
     whole = steal(room)
     if get.d.report & MQRO_EXPIRATION and get.d.has_ext and has_report_queue(&get.d, &get.ext):
         send_expired(queue.connection, own, &get, PyBytes_AS_STRING(whole))
@@ -71,14 +74,17 @@ cdef bint report_first_expired(QueueHandle queue, Unit own, uint64_t number) exc
 cdef int send_expired(
     Connection connection, Unit own, const mqe_get_t *get, const char *data
 ) except -1:
-    """Delivers the report, or logs that it is lost."""
+    """Delivers the report, or logs that it is lost; raises when there is no room for any message.
+    """
     try:
         send_report(
             connection, own, &get.d, &get.ext, data, <Py_ssize_t>get.length, MQEI_UNLIMITED,
             MQFB_EXPIRATION, MQE_PUT_OWN_UNIT,
         )
     except MQError as error:
-        if has_stopped(error.reason):
+        if has_stopped(error.reason) or error.reason in (
+            RC_STORAGE_MEDIUM_FULL, RC_STORAGE_NOT_AVAILABLE, RC_RESOURCE_PROBLEM
+        ):
             raise
         report_lost(
             connection, from_blank_padded(get.ext.reply_to_q, NAME_LENGTH),
@@ -87,13 +93,19 @@ cdef int send_expired(
     return 0
 
 
-cdef int report_met(QueueHandle queue, uint64_t number) except -1:
-    """After MQE_EXPIRED: a call for an event loop is left to another thread, as a report may be
-    flushed.
+cdef int report_met(QueueHandle queue, mqe_get_t *get) except -1:
+    """After MQE_EXPIRED, before the call is made again. A message whose report has no room now is
+    passed over, and stays: a full journal must not keep gets from what is behind it. A call for an
+    event loop is left to another thread, as a report may be flushed.
     """
     if penstock_is_at_once():
         raise_would_block()
-    report_expired(queue, number)
+    try:
+        report_expired(queue, get.number)
+    except MQError as error:
+        if has_stopped(error.reason):
+            raise
+        get.flags &= ~<uint32_t>MQE_GET_REPORT_EXPIRED
     return 0
 
 
@@ -117,6 +129,10 @@ cdef Py_ssize_t report_hinted(Connection connection) except -1:
         try:
             while count < EXPIRED_AT_ONCE and report_expired(queue, 0):
                 count += 1
+        except MQError as error:
+            if has_stopped(error.reason):
+                raise
+            return count  # whoever waits goes on; the maintenance meets the message again
         finally:
             queue.shut_with(MQE_CLOSE_KEEP)
     return count

@@ -295,7 +295,7 @@ cdef int get_with_report(
     """
     try:
         if reason == MQE_EXPIRED:
-            report_met(queue, get.number)
+            report_met(queue, get)
             return RC_NO_MSG_AVAILABLE
         if penstock_is_at_once():  # its unit of work would flush
             raise_would_block()

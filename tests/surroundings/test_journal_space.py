@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -90,4 +91,27 @@ def test_a_full_journal_says_what_holds_it_and_is_drained_by_single_gets(tmp_pat
             queue.get()
             assert qm.status().journal_bytes <= LIMIT
         queue.put(BODY, persistent=True)
+    assert damages(tmp_path) == []
+
+
+def test_on_a_full_journal_an_expired_message_waits_with_its_report_and_keeps_no_get(
+    tmp_path: Path,
+) -> None:
+    create(tmp_path)
+    with penstock.connect("ONE", tmp_path) as qm, qm.queue("Q") as queue:
+        qm.define("QLOCAL", "REPORTS")
+        queue.put(b"late", persistent=True, expiry=0.3, report=0x200000, reply_to_q="REPORTS")
+        with pytest.raises(penstock.StorageMediumFull):
+            while True:
+                queue.put(BODY, persistent=True)
+        time.sleep(0.6)
+        depth = queue.depth
+        assert queue.get().data == BODY
+        assert queue.depth == depth - 1
+        assert next(iter(queue.browse())).data == BODY
+        while queue.get(default=None) is not None:
+            pass
+        with qm.queue("REPORTS") as reports:
+            assert reports.get().feedback == 258
+        assert queue.depth == 0
     assert damages(tmp_path) == []
