@@ -334,10 +334,11 @@ cdef extern from "penstock/engine.h" nogil:
                          ps_descriptor *d, const ps_descriptor_ext *ext, const void *body,
                          uint64_t length, int32_t expiry, uint32_t flags, mqe_arrival *out)
 
-    # triggers
+    # reports on expiration
     bint mqe_expired_due(const mqe_manager *manager)
     bint mqe_expired_take(mqe_manager *manager, uint32_t *slot, uint32_t *generation)
 
+    # triggers
     uint32_t mqe_trigger_version(const mqe_manager *manager)
     int mqe_trigger_next(mqe_manager *manager, uint32_t *slot, uint32_t *generation)
     bint mqe_trigger_due(mqe_manager *manager, uint32_t slot, uint32_t generation)

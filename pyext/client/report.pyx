@@ -93,13 +93,35 @@ cdef Py_ssize_t take_report_data(
 
 # ---- where it goes ----
 
-cdef QueueHandle report_queue(Connection connection, str name, str manager):
-    """A handle of ReplyToQ for a report. A model queue is 2057: nobody would know the queue."""
+cdef QueueHandle open_for_manager(Connection connection, str name, str manager):
+    """A handle for a message of the queue manager: a report, or a copy for a stream queue. A model
+    queue is 2057: nobody would know the queue.
+    """
     cdef mqe_found found
     if not manager and connection.find(NAME_SPACE_QUEUES, name, 0, &found) == 0:
         if found.type == MQQT_MODEL:
-            raise error_for(RC_Q_TYPE_ERROR, f"queue {name} is a model queue: no report goes there")
+            raise error_for(
+                RC_Q_TYPE_ERROR, f"queue {name} is a model queue: no message of the queue manager "
+                f"goes there"
+            )
     return QueueHandle(connection, name, MQOO_OUTPUT, False, manager=manager)
+
+
+cdef int put_for_manager(
+    Connection connection, Unit unit, str name, str manager, ps_descriptor *d,
+    const ps_descriptor_ext *ext, const char *data, Py_ssize_t size, int32_t expiry, uint32_t flags
+) except -1:
+    """Puts such a message; raises what keeps it from its queue."""
+    cdef QueueHandle queue = open_for_manager(connection, name, manager)
+    cdef int reason
+    try:
+        reason = send(queue, unit, d, ext, data, size, expiry, flags)
+        if reason and not is_warning(reason):
+            fail(reason, f"queue {name}")
+    finally:
+        queue.shut_with(MQE_CLOSE_KEEP)
+    mqx_error_clear()
+    return 0
 
 
 cdef int put_report(
@@ -107,18 +129,10 @@ cdef int put_report(
     str name, str manager, uint32_t flags
 ) except -1:
     """Puts a report; raises what keeps it from its queue."""
-    cdef QueueHandle queue = report_queue(connection, name, manager)
-    cdef int reason
-    try:
-        reason = send(
-            queue, unit, &report.d, extension_of(report), data, size, report.expiry, flags
-        )
-        if reason and not is_warning(reason):
-            fail(reason, f"queue {name}")
-    finally:
-        queue.shut_with(MQE_CLOSE_KEEP)
-    mqx_error_clear()
-    return 0
+    return put_for_manager(
+        connection, unit, name, manager, &report.d, extension_of(report), data, size,
+        report.expiry, flags,
+    )
 
 
 cdef int put_dead_report(

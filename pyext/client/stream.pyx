@@ -42,7 +42,7 @@ cdef int check_copy(
     reason = mqe_resolve_defaults(queue.connection.manager, &queue.to, &copy, &warning)
     if reason:
         return 0  # the put itself will say so
-    target = QueueHandle(queue.connection, found[0], MQOO_OUTPUT, False)
+    target = open_for_manager(queue.connection, found[0], "")
     try:
         reason = 0
         if not target.chooses:
@@ -61,20 +61,11 @@ cdef int put_copy_on(
 ) except -1:
     """Puts the copy on the stream queue; raises what keeps it from there."""
     cdef ps_descriptor copy = d[0]
-    cdef QueueHandle target = QueueHandle(connection, name, MQOO_OUTPUT, False)
-    cdef int reason
     copy.report &= ~<int32_t>RO_REMOVED_FROM_COPIES
-    try:
-        reason = send(
-            target, unit, &copy, ext, data, size, MQEI_UNLIMITED,
-            (flags & MQE_PUT_OWN_UNIT) | MQE_PUT_KEEP_TIME | MQE_PUT_COPY,
-        )
-        if reason and not is_warning(reason):
-            fail(reason, f"stream queue {name}")
-    finally:
-        target.shut_with(MQE_CLOSE_KEEP)
-    mqx_error_clear()
-    return 0
+    return put_for_manager(
+        connection, unit, name, "", &copy, ext, data, size, MQEI_UNLIMITED,
+        (flags & MQE_PUT_OWN_UNIT) | MQE_PUT_KEEP_TIME | MQE_PUT_COPY,
+    )
 
 
 cdef int put_copy(

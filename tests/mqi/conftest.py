@@ -10,6 +10,7 @@ import pytest
 
 import penstock
 from penstock import mqi
+from qmgr_fixture import QmgrFixture
 
 SMALL = {"segment_size": 1 << 20, "journal_limit": 64 << 20, "ring_size": 1 << 20}
 OUTPUT, INPUT, BROWSE, INQUIRE, SET = 16, 1, 8, 32, 64
@@ -100,6 +101,21 @@ def own(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MQ]:
         yield made
         mqi.MQDISC(made.h)
     penstock.delete("QM1", home)
+
+
+@pytest.fixture
+def replies(qmgr: QmgrFixture) -> str:
+    """A queue for reports."""
+    return qmgr.local()
+
+
+@pytest.fixture
+def dead(qmgr: QmgrFixture) -> Iterator[str]:
+    """The name of a dead-letter queue."""
+    name = qmgr.local()
+    qmgr.qm.alter("QMGR", deadq=name)
+    yield name
+    qmgr.qm.alter("QMGR", deadq="")
 
 
 def session(

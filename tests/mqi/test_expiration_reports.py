@@ -7,7 +7,6 @@ it, or by a wait on any queue.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,20 +17,6 @@ from qmgr_fixture import Got, QmgrFixture
 EXPIRATION = mqi.MQRO_EXPIRATION
 COD = mqi.MQRO_COD
 BODY = b"0123456789" * 30
-
-
-@pytest.fixture
-def replies(qmgr: QmgrFixture) -> str:
-    return qmgr.local()
-
-
-@pytest.fixture
-def dead(qmgr: QmgrFixture) -> Iterator[str]:
-    """The name of a dead-letter queue."""
-    name = qmgr.local()
-    qmgr.qm.alter("QMGR", deadq=name)
-    yield name
-    qmgr.qm.alter("QMGR", deadq="")
 
 
 def expiring(replies: str, report: int = EXPIRATION, **fields: Any) -> Any:

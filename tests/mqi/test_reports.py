@@ -5,7 +5,6 @@ Made by the queue manager in the unit of work of the put or get that they are ab
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,26 +17,12 @@ NONE = bytes(24)
 BODY = b"0123456789" * 30
 
 
-@pytest.fixture
-def replies(qmgr: QmgrFixture) -> str:
-    return qmgr.local()
-
-
 def asking(replies: str, report: int = COA | COD, **fields: Any) -> Any:
     return mqi.MQMD(Version=2, Report=report, ReplyToQ=replies, **fields)
 
 
 def feedback(reports: list[Got]) -> list[int]:
     return [got.md.Feedback for got in reports]
-
-
-@pytest.fixture
-def dead(qmgr: QmgrFixture) -> Iterator[str]:
-    """The name of a dead-letter queue."""
-    name = qmgr.local()
-    qmgr.qm.alter("QMGR", deadq=name)
-    yield name
-    qmgr.qm.alter("QMGR", deadq="")
 
 
 # ---- when ----

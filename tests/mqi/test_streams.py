@@ -220,6 +220,20 @@ def test_maxumsgs_without_room_for_both_refuses_a_put_that_must_duplicate(
         qmgr.qm.alter("QMGR", maxumsgs=10000)
 
 
+def test_a_stream_queue_that_became_a_model_queue_takes_no_copy_and_makes_no_queue(
+    qmgr: QmgrFixture,
+) -> None:
+    must, best = qmgr.local(streamq="LATER", strmqos=MUST), qmgr.local(streamq="LATER")
+    qmgr.define("QMODEL", "LATER", deftype="PERMDYN")
+    before = sorted(str(row["name"]) for row in qmgr.qm.display("QLOCAL", "*"))
+    for syncpoint in (False, True):
+        assert qmgr.put(must, b"x", syncpoint=syncpoint) == (FAILED, 2057)
+        assert qmgr.put(best, b"x", syncpoint=syncpoint) == (OK, 0)
+        qmgr.commit()
+    assert sorted(str(row["name"]) for row in qmgr.qm.display("QLOCAL", "*")) == before
+    assert "stream queue LATER was not put: 2057" in qmgr.log()
+
+
 def test_a_put_that_fails_makes_no_copy(qmgr: QmgrFixture) -> None:
     for quality in ("BESTEF", MUST):
         stream = qmgr.local()
