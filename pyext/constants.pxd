@@ -1618,6 +1618,7 @@ cdef enum:
 cdef enum:
     LONG_COPY = 16384         # a body above this is copied without the GIL
     EXPIRED_AT_ONCE = 1000    # reports on expiration that a wait makes, at most, between two slices
+    EVENTS_AT_ONCE = 64       # event messages that a call makes at most, behind its own work
     AT_ONCE_COPY = 65536      # one above this is not copied on the thread of an event loop
     PICKED_ROWS = 256         # waits that one call of the core gives
     CALL_NEW = 0              # AsyncCall.state: its first step has not been made

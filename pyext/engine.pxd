@@ -57,6 +57,7 @@ cdef extern from "format/format.h" nogil:
 
 cdef extern from "base/error.h" nogil:
     void mqx_error_clear()
+    int mqx_fail(int reason, const char *format, ...)
 
 
 cdef extern from "penstock/engine.h" nogil:
@@ -349,6 +350,17 @@ cdef extern from "penstock/engine.h" nogil:
     int mqe_trigger_state(mqe_manager *manager, uint32_t slot, uint32_t generation,
                           mqe_trigger_state_t *out)
     void mqe_trigger_note(mqe_manager *manager, uint32_t slot, uint32_t generation)
+
+    # performance events
+    struct mqe_queue_statistics_t "mqe_queue_statistics":
+        uint32_t event, seconds, high_depth
+        uint64_t put_count, get_count
+    const uint32_t *mqe_performance_flag(const mqe_manager *manager)
+    bint mqe_performance_due(const mqe_manager *manager)
+    bint mqe_performance_take(mqe_manager *manager, uint32_t *slot, uint32_t *generation,
+                              mqe_queue_statistics_t *out)
+    int mqe_queue_statistics_reset(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                                   mqe_queue_statistics_t *out)
 
     int mqe_resolve_defaults(mqe_manager *manager, const mqe_destination *to, ps_descriptor *d,
                              int *warning)

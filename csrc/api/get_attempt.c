@@ -23,6 +23,7 @@
 #include "queue/browse_lock.h"
 #include "queue/due_release.h"
 #include "queue/expiry_time.h"
+#include "queue/performance.h"
 #include "region/damage.h"
 #include "region/extents.h"
 
@@ -199,6 +200,9 @@ static inline int remove_copied(struct mqx_get_call *call, struct mqx_stripe_gua
             mqx_browse_lock_end(guard, queue, call->slot, call->queue->handle);
         }
         mqx_get_remove(guard, queue, call->slot);
+        if (MQX_UNLIKELY((mqx_load_relaxed(&queue->special) & MQX_SPECIAL_EVENTS) != 0)) {
+            mqx_performance_get(guard->region, queue, call->queue->object);
+        }
     }
     mqx_stripe_guard_drop(guard);
     return status;
@@ -220,6 +224,10 @@ static enum mqx_next_step claim_found(struct mqx_get_call *call, struct mqx_stri
         mqx_queue_claim(guard, queue, call->slot, MQX_MSG_GOT, context);
         mqx_stripe_guard_commit(guard);
         queue->last_get_us = mqx_clock_coarse_us();
+        if (MQX_UNLIKELY((mqx_load_relaxed(&queue->special) & MQX_SPECIAL_EVENTS) != 0) &&
+            (call->get->match & MQE_MATCH_EXPIRED) == 0) {
+            mqx_performance_get(guard->region, queue, call->queue->object);
+        }
     }
     mqx_stripe_guard_drop(guard);
     if (*status != MQX_OK) {

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "os/block_hook.h"
 #include "queue/browse_lock.h"
+#include "queue/performance.h"
 #include "unit/unit_records.h"
 
 enum {
@@ -159,6 +160,9 @@ static int take_one(struct get_many *many, struct mqx_stripe_guard *guard, struc
     }
     if (status == MQX_OK) {
         mqx_msg_batch_count(batch, length);
+        if (MQX_UNLIKELY((mqx_load_relaxed(&queue->special) & MQX_SPECIAL_EVENTS) != 0)) {
+            mqx_performance_get(guard->region, queue, many->call.queue->object);
+        }
     }
     return status;
 }

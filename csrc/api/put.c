@@ -26,6 +26,7 @@
 #include "os/block_hook.h"
 #include "os/interrupt.h"
 #include "process/maintenance.h"
+#include "queue/performance.h"
 #include "queue/resolved_path.h"
 #include "queue/trigger.h"
 #include "recovery/checkpoint_round.h"
@@ -309,6 +310,9 @@ int mqx_put_link(struct mqx_put_call *call, struct mqx_stripe_guard *guard,
                           MQX_PENDING_NONE);
     }
     mqx_stripe_guard_commit(guard);
+    if (MQX_UNLIKELY((mqx_load_relaxed(&queue->special) & MQX_SPECIAL_EVENTS) != 0)) {
+        mqx_performance_put(region, queue, put->object);
+    }
     if (put->context != 0) {
         if (MQX_UNLIKELY((call->flags & (MQE_PUT_ATTENDED | MQE_PUT_STAYS)) != 0)) {
             attend(call, queue);
@@ -732,6 +736,9 @@ static inline int put_message(mqe_manager *manager, mqe_unit *unit,
         status = unit != NULL ? put_in_unit(&call, unit, (flags & MQE_PUT_OWN_UNIT) == 0)
                               : mqx_put_autocommit(&call);
         mqx_file_calls_end(manager);
+    }
+    if (MQX_UNLIKELY(status == MQRC_Q_FULL)) {
+        mqx_performance_full(&manager->store.region, to->queue);
     }
     return MQX_LIKELY(status == MQX_OK) ? call.warning : status;
 }

@@ -21,6 +21,7 @@
 #include "api/unit_handle.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "queue/performance.h"
 #include "queue/queue.h"
 #include "region/message_body.h"
 
@@ -452,6 +453,9 @@ int mqe_put_batch(mqe_manager *manager, mqe_unit *unit, const struct mqe_destina
         if (unit != NULL) {
             mqx_unit_handle_leave(unit);
         }
+    }
+    if (MQX_UNLIKELY(status == MQRC_Q_FULL)) {
+        mqx_performance_full(&manager->store.region, to->queue);
     }
     if (status != MQX_OK || batch->warnings == 0) {
         return status;

@@ -736,6 +736,22 @@ enum { /* trigger types */
     MQTT_DEPTH = 3,
 };
 
+enum { /* events */
+    MQEVR_DISABLED = 0,
+    MQEVR_ENABLED = 1,
+    MQEVR_EXCEPTION = 2,
+    MQEVR_NO_DISPLAY = 3,
+    MQEVR_API_ONLY = 4,
+    MQEVR_ADMIN_ONLY = 5,
+    MQEVR_USER_ONLY = 6,
+};
+
+enum { /* service interval events */
+    MQQSIE_NONE = 0,
+    MQQSIE_HIGH = 1,
+    MQQSIE_OK = 2,
+};
+
 enum { /* platforms */
     MQPL_MVS = 1,
     MQPL_OS390 = 1,

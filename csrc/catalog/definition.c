@@ -14,14 +14,19 @@ enum { KIND_INTEGER = 1, KIND_STRING = 2 };
 
 enum field {
     PERSISTENCE, PRIORITY, TYPE, GET, PUT, USAGE, LENGTH, DEPTH, SEQUENCE, TRIGGER,
-    TRIGGER_PRIORITY, TRIGGER_TYPE, INDEX, NPM, EXPIRY_CAP, QMGR_LENGTH, QMGR_UNITS, LEVEL, RECOVER,
-    FIELD_COUNT
+    TRIGGER_PRIORITY, TRIGGER_TYPE, INDEX, NPM, EXPIRY_CAP, DEPTH_HIGH, DEPTH_LOW, FULL_EVENT,
+    HIGH_EVENT, LOW_EVENT, SERVICE, SERVICE_EVENT, QMGR_LENGTH, QMGR_UNITS, QMGR_EVENTS, LEVEL,
+    RECOVER, FIELD_COUNT
 };
 
 enum { /* values and limits of attributes */
     DEPTH_MAX = 999999999,
     DEPTH_DEFAULT = 5000,
     EXPIRY_MAX = 999999999,
+    PERCENT_MAX = 100,
+    PERCENT_HIGH = 80,
+    PERCENT_LOW = 20,
+    SERVICE_MAX = 999999999,
     LENGTH_DEFAULT = 4194304,
     QMGR_LENGTH_MIN = 32768,
     UNCOMMITTED_MAX = 999999999,
@@ -68,6 +73,14 @@ static const struct rule rules[FIELD_COUNT] = {
     [INDEX] = {SPACE_Q, MQIA_INDEX_TYPE, NOT_FOR_TYPE, 0, MQIT_GROUP_ID, 0},
     [NPM] = {SPACE_Q, MQIA_NPM_CLASS, NOT_FOR_TYPE, 0, MQNPM_CLASS_HIGH, 0},
     [EXPIRY_CAP] = {SPACE_Q, MQIA_CAP_EXPIRY, MQRC_EXPIRY_ERROR, -1, EXPIRY_MAX, -1},
+    [DEPTH_HIGH] = {SPACE_Q, MQIA_Q_DEPTH_HIGH_LIMIT, NOT_FOR_TYPE, 0, PERCENT_MAX, PERCENT_HIGH},
+    [DEPTH_LOW] = {SPACE_Q, MQIA_Q_DEPTH_LOW_LIMIT, NOT_FOR_TYPE, 0, PERCENT_MAX, PERCENT_LOW},
+    [FULL_EVENT] = {SPACE_Q, MQIA_Q_DEPTH_MAX_EVENT, NOT_FOR_TYPE, 0, MQEVR_ENABLED, MQEVR_ENABLED},
+    [HIGH_EVENT] = {SPACE_Q, MQIA_Q_DEPTH_HIGH_EVENT, NOT_FOR_TYPE, 0, MQEVR_ENABLED, 0},
+    [LOW_EVENT] = {SPACE_Q, MQIA_Q_DEPTH_LOW_EVENT, NOT_FOR_TYPE, 0, MQEVR_ENABLED, 0},
+    [SERVICE] = {SPACE_Q, MQIA_Q_SERVICE_INTERVAL, NOT_FOR_TYPE, 0, SERVICE_MAX, SERVICE_MAX},
+    [SERVICE_EVENT] = {SPACE_Q, MQIA_Q_SERVICE_INTERVAL_EVENT, NOT_FOR_TYPE, 0, MQQSIE_OK, 0},
+    [QMGR_EVENTS] = {SPACE_QMGR, MQIA_PERFORMANCE_EVENT, NOT_FOR_TYPE, 0, MQEVR_ENABLED, 0},
     [QMGR_LENGTH] = {SPACE_QMGR, MQIA_MAX_MSG_LENGTH, TOO_LONG, QMGR_LENGTH_MIN, MQX_MAX_BODY, 0},
     [QMGR_UNITS] = {SPACE_QMGR, MQIA_MAX_UNCOMMITTED_MSGS, NOT_FOR_TYPE, 1, UNCOMMITTED_MAX, 0},
     [LEVEL] = {SPACE_CF, MQIA_CF_LEVEL, NOT_FOR_TYPE, 1, CF_LEVEL_MAX, CF_LEVEL_DEFAULT},
@@ -201,7 +214,19 @@ static int read_stream(const struct ps_object_name *name, const struct entry *en
     return MQX_OK;
 }
 
-/* What puts on a queue with these values have to do besides: enum mqx_special. */
+/* Which performance events can occur on the queue: enum mqx_performance_event. */
+static uint8_t events_of(const int64_t values[FIELD_COUNT])
+{
+    MQX_ASSERT(values[SERVICE_EVENT] >= MQQSIE_NONE);
+    MQX_ASSERT(values[SERVICE_EVENT] <= MQQSIE_OK);
+    return (uint8_t)((values[FULL_EVENT] != 0 ? MQX_EVENT_FULL : 0) |
+                     (values[HIGH_EVENT] != 0 ? MQX_EVENT_HIGH : 0) |
+                     (values[LOW_EVENT] != 0 ? MQX_EVENT_LOW : 0) |
+                     (values[SERVICE_EVENT] == MQQSIE_HIGH ? MQX_EVENT_SERVICE_HIGH : 0) |
+                     (values[SERVICE_EVENT] == MQQSIE_OK ? MQX_EVENT_SERVICE_OK : 0));
+}
+
+/* What calls on a queue with these values have to do besides: enum mqx_special. */
 static uint8_t special_of(const int64_t values[FIELD_COUNT])
 {
     MQX_ASSERT(values[TRIGGER_TYPE] >= MQTT_NONE);
@@ -209,6 +234,7 @@ static uint8_t special_of(const int64_t values[FIELD_COUNT])
     const bool triggers = values[TRIGGER] != 0 && values[TRIGGER_TYPE] != MQTT_NONE;
     return (uint8_t)((values[INDEX] == MQIT_GROUP_ID ? MQX_SPECIAL_GROUP_INDEX : 0) |
                      (triggers ? MQX_SPECIAL_TRIGGER : 0) |
+                     ((events_of(values) & ~MQX_EVENT_FULL) != 0 ? MQX_SPECIAL_EVENTS : 0) |
                      (values[EXPIRY_CAP] > 0 ? MQX_SPECIAL_EXPIRY : 0));
 }
 
@@ -231,6 +257,10 @@ static void fill_queue(const int64_t values[FIELD_COUNT], struct mqx_values *out
     out->npm_class = (uint8_t)values[NPM];
     out->special = special_of(values);
     out->trigger_priority = (uint8_t)values[TRIGGER_PRIORITY];
+    out->events = events_of(values);
+    out->depth_high = (uint8_t)values[DEPTH_HIGH];
+    out->depth_low = (uint8_t)values[DEPTH_LOW];
+    out->service_ms = (uint32_t)values[SERVICE];
     out->expiry_cap = values[EXPIRY_CAP] > 0 ? (uint32_t)values[EXPIRY_CAP] : 0;
     out->definition_type = (uint8_t)values[TYPE];
     out->may_persist = !temporary;
@@ -246,6 +276,7 @@ static void fill_other(uint32_t name_space, const int64_t values[FIELD_COUNT],
     if (name_space == MQX_NAMES_MANAGER) {
         out->max_depth = (uint32_t)values[QMGR_UNITS];
         out->max_length = (uint32_t)values[QMGR_LENGTH];
+        out->events = values[QMGR_EVENTS] != 0;
     } else if (name_space == MQX_NAMES_STRUCTURE) {
         out->max_depth = (uint32_t)values[LEVEL];
         out->max_length = values[LEVEL] < CF_LEVEL_LARGE ? (uint32_t)CF_LENGTH_SMALL

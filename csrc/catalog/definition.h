@@ -24,12 +24,20 @@
  *     24    MQIA_TRIGGER_CONTROL       TRIGGER   0, 1             0       (+) 2075
  *     26    MQIA_TRIGGER_MSG_PRIORITY  TRIGMPRI  0..9             0       (+) 2077
  *     28    MQIA_TRIGGER_TYPE          TRIGTYPE  0..3             1       (+) 2078
+ *     40    MQIA_Q_DEPTH_HIGH_LIMIT    QDEPTHHI  0..100           80      (*)
+ *     41    MQIA_Q_DEPTH_LOW_LIMIT     QDEPTHLO  0..100           20      (*)
+ *     42    MQIA_Q_DEPTH_MAX_EVENT     QDPMAXEV  0, 1             1       (*)
+ *     43    MQIA_Q_DEPTH_HIGH_EVENT    QDPHIEV   0, 1             0       (*)
+ *     44    MQIA_Q_DEPTH_LOW_EVENT     QDPLOEV   0, 1             0       (*)
+ *     46    MQIA_Q_SERVICE_INTERVAL_EVENT QSVCIEV 0..2            0       (*)
+ *     54    MQIA_Q_SERVICE_INTERVAL    QSVCINT   0..999999999 ms  999999999 (*)
  *     57    MQIA_INDEX_TYPE            INDXTYPE  0..5             0       (*)
  *     78    MQIA_NPM_CLASS             NPMCLASS  0, 10 (HIGH)     0       (*)
  *     2039  MQCA_CF_STRUC_NAME         CFSTRUCT  1..48 bytes      none    (*)
  *     of the queue manager
  *     13    MQIA_MAX_MSG_LENGTH        MAXMSGL   32768..104857600 none    MQRC_MAX_MSG_LENGTH_ERROR
  *     33    MQIA_MAX_UNCOMMITTED_MSGS  MAXUMSGS  1..999999999     none    (*)
+ *     53    MQIA_PERFORMANCE_EVENT     PERFMEV   0, 1             0       (*)
  *     of structures
  *     70    MQIA_CF_LEVEL              CFLEVEL   1..5             3       (*)
  *     71    MQIA_CF_RECOVER            RECOVER   0, 1             0       (*)
@@ -72,6 +80,10 @@ struct mqx_values { /* of struct mqx_object */
     uint8_t np_life;            /* enum mqx_np_life */
     uint8_t special;            /* enum mqx_special */
     uint8_t trigger_priority;
+    uint8_t depth_high;         /* percent of max_depth */
+    uint8_t depth_low;
+    uint8_t events;             /* enum mqx_performance_event; of the queue manager: PERFMEV */
+    uint32_t service_ms;
     uint32_t expiry_cap;        /* tenths of a second, 0: none */
     char structure[MQX_NAME_SIZE]; /* blank padded; blank: none */
 };

@@ -5,10 +5,13 @@
 
 #include "base/assert.h"
 #include "base/checksum.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "region/damage.h"
 
 #include <string.h>
+
+enum { SERVICE_EVENTS = MQX_EVENT_SERVICE_HIGH | MQX_EVENT_SERVICE_OK };
 
 uint32_t mqx_object_name_sum(const struct mqx_object *object)
 {
@@ -34,6 +37,10 @@ void mqx_object_fill_values(struct mqx_object *object, const struct mqx_values *
     object->special = values->special;
     object->trigger_priority = values->trigger_priority;
     object->expiry_cap = values->expiry_cap;
+    object->performance.enabled = values->events;
+    object->performance.interval_ms = values->service_ms;
+    object->performance.high_percent = values->depth_high;
+    object->performance.low_percent = values->depth_low;
 }
 
 /* Processes keep what they know of queues that trigger until the version changes. */
@@ -50,6 +57,7 @@ int mqx_object_fill(const struct mqx_region *region, struct mqx_object *object,
                     const struct mqx_values *values)
 {
     MQX_ASSERT(cell != 0);
+    const uint64_t now = mqx_clock_monotonic_us();
     if (object->name_next != 0) {
         return mqx_region_damage(region, "the chain word of a free object slot", object->name_next);
     }
@@ -63,6 +71,8 @@ int mqx_object_fill(const struct mqx_region *region, struct mqx_object *object,
     memset(&object->max_depth, 0,
            offsetof(struct mqx_object, changer) - offsetof(struct mqx_object, max_depth));
     mqx_store_relaxed(&object->changer, 0u); /* mqx_catalog_finish() reads it unlocked */
+    object->performance = (struct mqx_performance){.reset_us = now, .service_us = now};
+    object->open_output = 0;
     object->exclusive_input = 0;
     object->open_other = 0;
     object->structure = 0;
@@ -96,12 +106,20 @@ void mqx_object_set_values(struct mqx_region *region, struct mqx_object *object,
         {&object->np_life, values->np_life},
         {&object->special, values->special},
         {&object->trigger_priority, values->trigger_priority},
+        {&object->performance.high_percent, values->depth_high},
+        {&object->performance.low_percent, values->depth_low},
     };
     MQX_ASSERT(mqx_lock_held(region, lock));
     MQX_ASSERT(values->def_priority <= MQX_MAX_PRIORITY);
     mqx_catalog_store32(region, &object->max_depth, values->max_depth);
     mqx_catalog_store32(region, &object->max_length, values->max_length);
     mqx_catalog_store32(region, &object->expiry_cap, values->expiry_cap);
+    if ((values->events & SERVICE_EVENTS) != 0 &&
+        (mqx_load_relaxed(&object->performance.enabled) & SERVICE_EVENTS) == 0) {
+        mqx_store_relaxed(&object->performance.service_us, mqx_clock_monotonic_us());
+    }
+    mqx_catalog_store32(region, &object->performance.enabled, values->events);
+    mqx_catalog_store32(region, &object->performance.interval_ms, values->service_ms);
     note_triggers(region, object->type, object->special | values->special);
     for (size_t i = 0; i < MQX_ARRAY_COUNT(bytes); i++) {
         mqx_undo_store8(region->base, lock, bytes[i].at, bytes[i].value);
@@ -115,6 +133,7 @@ void mqx_object_set_limits(struct mqx_region *region, const struct mqx_object *o
     if (object->name_space != MQX_NAMES_MANAGER) {
         return;
     }
+    mqx_catalog_store32(region, &header->performance_events, object->performance.enabled);
     if (object->max_depth != 0) {
         mqx_catalog_store32(region, &header->max_uncommitted, object->max_depth);
     }

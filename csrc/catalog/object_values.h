@@ -41,8 +41,8 @@ void mqx_object_fill_values(struct mqx_object *object, const struct mqx_values *
 /* Replaces the values of a visible object. Catalog lock held; left open. */
 void mqx_object_set_values(struct mqx_region *region, struct mqx_object *object,
                            const struct mqx_values *values);
-/* MAXUMSGS and MAXMSGL of the queue manager's object take effect; nothing for other objects.
- * Catalog lock held; left open. */
+/* MAXUMSGS, MAXMSGL and PERFMEV of the queue manager's object take effect; nothing for other
+ * objects. Catalog lock held; left open. */
 void mqx_object_set_limits(struct mqx_region *region, const struct mqx_object *object);
 
 #endif

@@ -278,6 +278,9 @@ int mqx_queue_link(struct mqx_stripe_guard *guard, struct mqx_object *queue, str
     if (message->expiry != 0) {
         mqx_guard_store32(guard, &queue->expiring, queue->expiring + 1);
     }
+    if (queue->present - queue->got > queue->high_depth) {
+        queue->high_depth = queue->present - queue->got;
+    }
     queue->put_count += 1;
     queue->last_put_us = put->d->put_time_us;
     return MQX_OK;

@@ -51,6 +51,7 @@
 
 enum { /* sizes of tables; others stand with their structs */
     MQX_EXPIRED_MAX = 15,
+    MQX_PERFORMANCE_MAX = 15,
     MQX_STRIPE_MAX = 256,
     MQX_CELL = 64,
     MQX_CLASS_COUNT = 40,           /* size classes of cells, see arena.h */
@@ -214,6 +215,9 @@ struct mqx_header {
     uint32_t expired[MQX_EXPIRED_MAX]; /* atomic: slots of queues with expired messages whose
                                * reports are to be made, each where its number modulo the size says;
                                * a hint, 0: none (api/expiry.c) */
+    uint32_t performance_events; /* atomic: PERFMEV(ENABLED) */
+    uint32_t performance[MQX_PERFORMANCE_MAX]; /* atomic: slots of queues that owe event messages,
+                               * as `expired` (queue/performance.h) */
     uint64_t woken_by_bound;  /* atomic: waits that found a message only because the bound
                                * expired */
     uint64_t np_discarded;    /* non-persistent messages discarded by the last restart */
@@ -295,6 +299,8 @@ struct mqx_region {
     bool ending;                  /* this process runs `end -i`: the stop flag it set does not stop
                                    * it */
     bool in_memory;               /* its file is a memory file (memory_file.h) */
+    uint32_t events_fired;        /* atomic: a call of this process has caused a performance event;
+                                   * its binding takes it (queue/performance.h) */
     char wake_prefix[100];        /* paths of channels begin so (queue/wake_channel.h); "": there
                                    * are none */
 };

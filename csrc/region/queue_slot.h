@@ -6,6 +6,7 @@
  *   level               one placement priority of a queue (queue/priority_index.h).
  *   resolution version  raised by each ALTER of an attribute by which names are resolved.
  *   structure           a CFSTRUCT object that holds the messages of shared queues.
+ *   performance event   of the depth or of the service interval (queue/performance.h).
  *
  * Locks. The stripe lock of the object, unless the field states otherwise. Fields marked atomic are
  * read without a lock. Attribute values are atomic and written under the catalog lock.
@@ -55,6 +56,14 @@ enum mqx_special {            /* mqx_object.special: what a put on the queue has
     MQX_SPECIAL_TRIGGER = 2,  /* TRIGGER, and TRIGTYPE is not NONE */
     MQX_SPECIAL_EXPIRY = 4,   /* CAPEXPRY */
     MQX_SPECIAL_STREAM = 8,   /* STREAMQ */
+    MQX_SPECIAL_EVENTS = 16,  /* a performance event that a put or get which succeeds can cause */
+};
+enum mqx_performance_event {  /* one bit each */
+    MQX_EVENT_FULL = 1,
+    MQX_EVENT_HIGH = 2,
+    MQX_EVENT_LOW = 4,
+    MQX_EVENT_SERVICE_HIGH = 8,
+    MQX_EVENT_SERVICE_OK = 16,
 };
 
 struct mqx_level {
@@ -65,6 +74,21 @@ struct mqx_level {
     uint32_t reset_count;     /* how often positions began again at 0 (browse cursors compare it) */
 };
 MQX_STATIC_ASSERT(sizeof(struct mqx_level) == 24, "level");
+
+struct mqx_performance {      /* performance events and statistics of a local queue */
+    uint32_t enabled;         /* atomic: enum mqx_performance_event; attribute value, of which an
+                               * event that occurs takes its own bit */
+    uint32_t pending;         /* atomic: of these, what has occurred; the event message is owed */
+    uint32_t interval_ms;     /* QSVCINT; attribute value */
+    uint8_t high_percent;     /* QDEPTHHI; attribute value */
+    uint8_t low_percent;      /* QDEPTHLO; attribute value */
+    uint16_t zero;
+    uint64_t service_us;      /* when the service timer began, monotonic clock; MQX_SERVICE_OFF */
+    uint64_t reset_us;        /* when the statistics began, monotonic clock */
+    uint64_t puts_before;     /* put_count then */
+    uint64_t gets_before;     /* gets then, those of open units included */
+};
+#define MQX_SERVICE_OFF UINT64_MAX
 
 struct mqx_object {
     uint32_t state;           /* atomic read; catalog lock */
@@ -100,7 +124,7 @@ struct mqx_object {
     uint32_t wait_head;       /* general waiters */
     uint32_t wait_tail;
     uint32_t open_input;      /* slots lock: handles */
-    uint32_t open_output;
+    uint32_t high_depth;      /* most messages since the statistics began (plain, under the lock) */
     uint32_t delayed;         /* messages in state DELAYED; beside counts that each call touches */
     uint32_t index[MQX_INDEX_COUNT]; /* cells of the headers of the id indexes, 0 = not built */
     uint32_t expiring;        /* messages present with an expiry */
@@ -133,7 +157,10 @@ struct mqx_object {
     /* delayed messages (queue/due_index.h) */
     uint64_t next_due_us;     /* atomic read; while there are any: of the one that is due first */
     uint32_t due_root[2];     /* of the trees by due time and by MsgId */
+    struct mqx_performance performance;
+    uint32_t open_output;     /* slots lock, as open_input */
+    uint32_t spare[3];
 } MQX_ALIGNED(64);
-MQX_STATIC_ASSERT(sizeof(struct mqx_object) == 512, "an unopened queue costs at most 512 bytes");
+MQX_STATIC_ASSERT(sizeof(struct mqx_object) == 576, "nine lines of memory a queue");
 
 #endif

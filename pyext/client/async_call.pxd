@@ -42,4 +42,5 @@ cdef class AsyncCall:
 
     cdef object make(self, object wait, object unit)
     cdef object at_once(self)
+    cdef int tell_events(self) except -1
     cdef object first_step(self)

@@ -347,6 +347,7 @@ cdef class AsyncCall:
             return self.make(wait, None)
         finally:
             global_at_once(0)
+            self.tell_events()
 
     cdef object at_once(self):
         global_at_once(1)
@@ -354,6 +355,7 @@ cdef class AsyncCall:
             return self.make(ZERO, None)
         finally:
             global_at_once(0)
+            self.tell_events()
 
     @property
     def has_default(self):
@@ -366,6 +368,12 @@ cdef class AsyncCall:
 
     def leave_line(self):
         self.unit.line -= 1
+
+    cdef inline int tell_events(self) except -1:
+        """Has the event messages made that the call has caused."""
+        if (self.is_put or self.is_get) and may_owe_events(self.target):
+            self.runner.make_reports()
+        return 0
 
     cdef object first_step(self):
         """The outcome, or NOTHING when the coroutine carries on."""

@@ -6,6 +6,8 @@ cdef class Attachment:
     cdef readonly bint closed
     cdef unsigned forks             # penstock_forks at the attach: another value means a child
     cdef int busy                   # calls inside the core; changed with the GIL held
+    cdef const uint32_t *events_fired  # the core's: not 0 when event messages are owed
+    cdef bint making_events         # some thread makes them
 
     # what ends with it
     cdef chain_link *handles        # open QueueHandles

@@ -60,6 +60,7 @@ cdef class Attachment:
         if reason:
             self.manager = NULL
             fail(reason, f"queue manager {self.name}")
+        self.events_fired = mqe_performance_flag(self.manager)
         self.closed = False
         self.attach_info = {
             "first": bool(info.first), "clean": bool(info.clean), "messages": info.messages,

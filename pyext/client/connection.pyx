@@ -92,18 +92,34 @@ cdef class Connection(ObjectCatalog):
         """Puts a trigger message outside syncpoint."""
         put_trigger(self, None, name, data, 0)
 
-    def expired_is_due(self):
-        """Whether report_expired() would find any."""
-        self.check_open()
-        return mqe_expired_due(self.manager)
+    def put_event(self, str name not None, bytes data not None):
+        """Puts an event message outside syncpoint."""
+        put_event(self, name, data)
 
-    def report_expired(self):
+    def reset_statistics(self, uint32_t slot, uint32_t generation):
+        """The statistics of a local queue, which begin anew: seconds, most messages, puts, gets."""
+        cdef mqe_queue_statistics_t found
+        cdef int reason
+        self.begin()
+        with nogil:
+            reason = mqe_queue_statistics_reset(self.manager, slot, generation, &found)
+        self.busy -= 1
+        if reason:
+            fail(reason)
+        return found.seconds, found.high_depth, found.put_count, found.get_count
+
+    def reports_are_due(self):
+        """Whether make_reports() may find any."""
+        self.check_open()
+        return mqe_expired_due(self.manager) or mqe_performance_due(self.manager)
+
+    def make_reports(self):
         """Makes the reports on expired messages that the maintenance has met since the last call of
-        this kind, at most 1,000, and discards the messages; how many. Each get that waits does so
-        about once a second.
+        this kind, at most 1,000, and discards the messages; and the event messages that are owed.
+        How many. Each get that waits does so about once a second.
         """
         self.check_open()
-        return report_hinted(self)
+        return report_hinted(self) + take_events(self)
 
     def manager_status(self):
         """Counts of the queue manager as a dictionary."""

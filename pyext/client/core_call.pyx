@@ -7,7 +7,8 @@
 #
 # Invariants
 #   1. Between begin_call() and the call of the core no Python code runs, and none between the
-#      call and end_call(): who waits for `busy` == 0 sees all that the call has done.
+#      call and the end of `busy` in end_call(): who waits for `busy` == 0 sees all that the call
+#      has done.
 #   2. A call counts in its handle or connection, and in its unit of work: none of them is freed
 #      before it ends.
 #
@@ -47,9 +48,13 @@ cdef int raise_unusable(QueueHandle queue, Unit unit) except -1:
 
 
 cdef inline void end_call(QueueHandle queue, Unit unit) noexcept:
+    """Ends it. Here the event messages are made that it has caused: Python code may have run then.
+    """
     queue.busy -= 1
     if unit is not None:
         unit.busy -= 1
+    if queue.connection.events_fired[0] != 0:
+        make_events(queue.connection)
 
 
 cdef int look_at_signals() except -1:

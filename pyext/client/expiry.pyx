@@ -8,7 +8,7 @@
 #
 # Who does it. The get or browse that meets the message on its way to another one (MQE_EXPIRED), at
 # once. Where none comes by: each get that waits, on any queue, about once a second, and
-# Connection.report_expired(), for the queues in which the maintenance of some process has met one.
+# Connection.make_reports(), for the queues in which the maintenance of some process has met one.
 #
 # Invariants
 #   1. Report and removal are one own unit, never the caller's: when a process is killed, both have

@@ -149,6 +149,7 @@ cdef bint prepare_wait(
         input_waits(queue.connection, from_blank_padded(queue.resolved, NAME_LENGTH))
     if not queue.closed:
         report_hinted(queue.connection)
+        take_events(queue.connection)
     if request.wait_us != MQWI_UNLIMITED:
         left = deadline[0] - penstock_now_us()
         if left <= 0:

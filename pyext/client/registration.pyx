@@ -33,6 +33,7 @@ cdef object dead_letter_of_report = _not_registered
 cdef object report_lost = _not_registered
 cdef object stream_of = _not_registered
 cdef object copy_lost = _not_registered
+cdef object event_of_queue = _not_registered
 cdef object trigger_of_put = _not_registered
 cdef object trigger_made = _not_registered
 cdef object input_opened = _not_registered
@@ -104,6 +105,17 @@ def register_streams(*, of_queue, lost):
     global stream_of, copy_lost
     stream_of = of_queue
     copy_lost = lost
+
+
+def register_events(*, of_queue):
+    """Registers who makes event messages.
+
+    Args:
+        of_queue: (connection, slot, generation, event, seconds, most messages, puts, gets) -> None:
+            puts the message of a performance event, and changes which ones are enabled.
+    """
+    global event_of_queue
+    event_of_queue = of_queue
 
 
 def register_triggers(*, of_put, made, opened, closed, waits):

@@ -93,6 +93,28 @@ cdef Py_ssize_t take_report_data(
 
 # ---- where it goes ----
 
+cdef void start_manager_message(
+    put_request *made, Connection connection, const char *format
+) noexcept:
+    """The descriptor of a message of the queue manager about a queue: a trigger or an event. Not
+    persistent, with the priority of its queue, and nobody's identity.
+    """
+    memset(&made.d, 0, sizeof(made.d))
+    made.d.priority = MQPRI_PRIORITY_AS_Q_DEF
+    made.d.msg_type = MQMT_DATAGRAM
+    made.d.encoding = MQENC_NATIVE
+    made.d.ccsid = MQCCSI_UTF8
+    made.d.md_version = MQMD_VERSION_1
+    memcpy(made.d.format, format, MQ_FORMAT_LENGTH)
+    memset(made.d.user_identifier, BLANK, MQ_USER_ID_LENGTH)
+    made.d.put_appl_type = MQAT_QMGR
+    memcpy(made.d.put_appl_name, connection.padded_name, MQ_PUT_APPL_NAME_LENGTH)
+    memset(made.d.appl_origin_data, BLANK, MQ_APPL_ORIGIN_DATA_LENGTH)
+    made.expiry = MQEI_UNLIMITED
+    made.flags = 0
+    made.extended = False
+
+
 cdef QueueHandle open_for_manager(Connection connection, str name, str manager):
     """A handle for a message of the queue manager: a report, or a copy for a stream queue. A model
     queue is 2057: nobody would know the queue.

@@ -28,20 +28,7 @@ cdef int put_trigger(
 ) except -1:
     """Puts a trigger message on its initiation queue; unit None: outside syncpoint."""
     cdef put_request made
-    memset(&made.d, 0, sizeof(made.d))
-    made.d.priority = MQPRI_PRIORITY_AS_Q_DEF
-    made.d.msg_type = MQMT_DATAGRAM
-    made.d.encoding = MQENC_NATIVE
-    made.d.ccsid = MQCCSI_UTF8
-    made.d.md_version = MQMD_VERSION_1
-    memcpy(made.d.format, FORMAT_TRIGGER, MQ_FORMAT_LENGTH)
-    memset(made.d.user_identifier, BLANK, MQ_USER_ID_LENGTH)
-    made.d.put_appl_type = MQAT_QMGR
-    memcpy(made.d.put_appl_name, connection.padded_name, MQ_PUT_APPL_NAME_LENGTH)
-    memset(made.d.appl_origin_data, BLANK, MQ_APPL_ORIGIN_DATA_LENGTH)
-    made.expiry = MQEI_UNLIMITED
-    made.flags = 0
-    made.extended = False
+    start_manager_message(&made, connection, FORMAT_TRIGGER)
     return deliver(
         connection, unit, &made, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), name, "",
         flags | MQE_PUT_STAYS,

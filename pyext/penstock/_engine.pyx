@@ -36,7 +36,7 @@ from cpython.bytes cimport PyBytes_GET_SIZE
 from cpython.contextvars cimport PyContextVar_New, PyContextVar_Reset, PyContextVar_Set
 from cpython.contextvars cimport get_value as context_value
 from cpython.dict cimport PyDict_GetItem, PyDict_SetItem
-from cpython.exc cimport PyErr_CheckSignals, PyErr_Clear
+from cpython.exc cimport PyErr_CheckSignals, PyErr_Clear, PyErr_SetInterrupt
 from cpython.float cimport PyFloat_AsDouble
 from cpython.list cimport PyList_GET_SIZE
 from cpython.long cimport PyLong_AsLongAndOverflow, PyLong_AsLongLongAndOverflow
@@ -114,6 +114,7 @@ include "client/expiry.pyx"
 include "client/get.pyx"
 include "client/message.pyx"
 include "client/objects.pyx"
+include "client/performance.pyx"
 include "client/prepared.pyx"
 include "client/put.pyx"
 include "client/queue_handle.pyx"

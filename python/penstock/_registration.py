@@ -57,6 +57,12 @@ def _copy_lost(*arguments: Any) -> None:
     log_lost(*arguments)
 
 
+def _event_of_queue(*arguments: Any) -> None:
+    from .client.performance_events import make
+
+    make(*arguments)
+
+
 def _trigger_of_put(*arguments: Any) -> tuple[str, bytes] | None:
     from .client.triggers import on_put
 
@@ -117,6 +123,7 @@ _engine.register_services(
     option_rules=_option_rules,
 )
 _engine.register_streams(of_queue=_stream_of, lost=_copy_lost)
+_engine.register_events(of_queue=_event_of_queue)
 _engine.register_triggers(
     of_put=_trigger_of_put,
     made=_trigger_made,

@@ -124,5 +124,5 @@ def test_processes_that_start_a_new_queue_manager_together_make_one_set_of_objec
         )
         for _ in range(4)
     ]
-    assert {worker.communicate(timeout=60)[0] for worker in workers} == {"7 9 1\n"}
+    assert {worker.communicate(timeout=60)[0] for worker in workers} == {"8 9 1\n"}
     penstock.delete("QM1", home)

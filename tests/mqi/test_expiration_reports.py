@@ -123,12 +123,12 @@ def test_the_keeper_of_a_queue_manager_reports(qmgr: QmgrFixture, replies: str) 
 
     def all_made() -> bool:
         nonlocal made
-        made += qmgr.qm.report_expired()
+        made += qmgr.qm.make_reports()
         return made == 5
 
     qmgr.until(all_made)
     assert feedback(qmgr.drain(replies)) == [258] * 5
-    assert qmgr.qm.report_expired() == 0
+    assert qmgr.qm.make_reports() == 0
 
 
 def test_a_message_that_did_not_ask_or_was_got_before_is_not_reported(

@@ -135,7 +135,6 @@ def test_an_invalid_command_is_refused_with_position_word_and_rule(
         "PING CHANNEL(C)",
         "REFRESH QMGR",
         "SUSPEND QMGR",
-        "RESET QSTATS(Q)",
         "RECOVER CFSTRUCT(S)",
         "MOVE QLOCAL(A)",
         "DELETE LOG(S)",

@@ -48,9 +48,6 @@ def test_no_default_asks_for_what_this_release_lacks(kind: ObjectType, row: Attr
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("QDPHIEV(ENABLED)", "QDPHIEV(ENABLED) is kept only: this release has no queue depth ev"),
-        ("QDPLOEV(ENABLED)", "QDPLOEV(ENABLED) is kept only: this release has no queue depth ev"),
-        ("QSVCIEV(HIGH)", "QSVCIEV(HIGH) is kept only: this release has no service interval ev"),
         ("ACCTQ(ON)", "ACCTQ(ON) is kept only: this release has no accounting"),
         ("MONQ(LOW)", "MONQ(LOW) is kept only: this release has no online monitoring"),
         ("STATQ(ON)", "STATQ(ON) is kept only: this release has no statistics messages"),
@@ -151,7 +148,6 @@ def test_a_command_whose_effect_would_be_missed_still_fails(mqsc: Interpreter) -
     for text in (
         "PING CHANNEL(SYSTEM.DEF.SENDER)",
         "RESOLVE CHANNEL(C) ACTION(COMMIT)",
-        "RESET QSTATS(Q)",
         "MOVE QLOCAL(A)",
         "STOP QMGR",
         "DISPLAY CHSTATUS(*)",

@@ -501,6 +501,38 @@ int mqe_trigger_state(mqe_manager *manager, uint32_t slot, uint32_t generation,
 /* A trigger message is made for it now. */
 void mqe_trigger_note(mqe_manager *manager, uint32_t slot, uint32_t generation);
 
+/* ---- performance events: what occurs is the core's, the messages are the caller's ---- */
+
+enum { /* struct mqe_queue_statistics.event */
+    MQE_EVENT_FULL = 1,
+    MQE_EVENT_DEPTH_HIGH = 2,
+    MQE_EVENT_DEPTH_LOW = 4,
+    MQE_EVENT_SERVICE_HIGH = 8,
+    MQE_EVENT_SERVICE_OK = 16,
+};
+struct mqe_queue_statistics {
+    uint32_t event;      /* 0: these were asked for */
+    uint32_t seconds;    /* since they were reset */
+    uint32_t high_depth; /* most messages since then */
+    uint32_t zero;
+    uint64_t put_count;  /* since then */
+    uint64_t get_count;
+};
+/* A word of this process, valid as long as the manager: not 0 after a put or get that has caused an
+ * event, until mqe_performance_take(). */
+const uint32_t *mqe_performance_flag(const mqe_manager *manager);
+/* May mqe_performance_take() find any? */
+bool mqe_performance_due(const mqe_manager *manager);
+/* An event whose message has not been made; it is the caller's then, and the statistics begin anew.
+ * False: there is none. */
+bool mqe_performance_take(mqe_manager *manager, uint32_t *slot, uint32_t *generation,
+                          struct mqe_queue_statistics *out);
+/* The statistics of a local queue, which begin anew. 2009 2052 2162 */
+int mqe_queue_statistics_reset(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                               struct mqe_queue_statistics *out) MQX_MUST_USE;
+
+/* ---- what a put would do ---- */
+
 /* Priority -1 and persistence 2 in *d become what mqe_put() would make of them now. 2041 2047 2050
  * 2052, or 0 with *warning 0 or 2049. */
 int mqe_resolve_defaults(mqe_manager *manager, const struct mqe_destination *to,

@@ -148,6 +148,11 @@ MQEVR_API_ONLY = 4
 MQEVR_ADMIN_ONLY = 5
 MQEVR_USER_ONLY = 6
 
+# service interval events
+MQQSIE_NONE = 0
+MQQSIE_HIGH = 1
+MQQSIE_OK = 2
+
 # monitoring
 MQMON_Q_MGR = -3
 MQMON_NONE = -1

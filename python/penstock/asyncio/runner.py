@@ -98,12 +98,14 @@ class _Waits:
     """The gets of a loop that wait, and the descriptor that tells which were picked."""
 
     def __init__(
-        self, qm: QueueManager, loop: asyncio.AbstractEventLoop, thread: FlushThread
+        self,
+        qm: QueueManager,
+        loop: asyncio.AbstractEventLoop,
+        make_reports: Callable[[], None],
     ) -> None:
         self._qm = qm
         self._loop = loop
-        self._thread = thread
-        self._reporting: Job | None = None
+        self._make_reports = make_reports
         self._futures: dict[Waiting, asyncio.Future[None]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self.channel = Channel(qm)
@@ -145,16 +147,15 @@ class _Waits:
 
     def _look(self) -> None:
         """Once a second: for wakers that died, for a queue manager that stopped, and for expired
-        messages whose reports are to be made.
+        messages and events whose reports are to be made.
         """
         self._timer = None
         if not self._futures:
             return
         try:
             self._qm.is_quiescing()
-            if self._qm.expired_is_due() and (self._reporting is None or self._reporting.done):
-                self._reporting = Job(self._qm.report_expired)
-                self._thread.submit(self._reporting)
+            if self._qm.reports_are_due():
+                self._make_reports()
         except MQError:
             self.wake_all()
         else:
@@ -195,6 +196,7 @@ class Runner:
         self._waits: _Waits | None = None
         self.in_thread: set[Job] = set()  # jobs whose calls have not returned to their tasks
         self._lines: dict[Unit, deque[asyncio.Future[None]]] = {}
+        self._reporting: Job | None = None
 
     def use(self, qm: QueueManager) -> None:
         """The connection, once there is one."""
@@ -211,6 +213,12 @@ class Runner:
         waits, self._waits = self._waits, None
         if waits is not None:
             waits.close()
+
+    def make_reports(self) -> None:
+        """Has the reports and event messages made that are due, in the thread."""
+        if self._qm is not None and (self._reporting is None or self._reporting.done):
+            self._reporting = Job(self._qm.make_reports)
+            self.thread.submit(self._reporting)
 
     # ---- calls of the engine ----
 
@@ -278,7 +286,7 @@ class Runner:
     async def _get_waiting(self, call: AsyncCall[Any]) -> Any:
         if self._waits is None:
             assert self._qm is not None
-            self._waits = _Waits(self._qm, self.loop, self.thread)
+            self._waits = _Waits(self._qm, self.loop, self.make_reports)
         waits = self._waits
         deadline = None if call.wait_us < 0 else self.loop.time() + call.wait_us / 1e6
         waiting = Waiting(waits.channel)

@@ -102,7 +102,7 @@ def _wait(manager: object) -> None:
     assert isinstance(manager, penstock.QueueManager)
     while signal.sigtimedwait(_SIGNALS, LOOK_SECONDS) is None:
         try:
-            manager.report_expired()
+            manager.make_reports()
             status = manager.status()
         except penstock.MQError:
             return

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import contextlib
 
-from ..constants import NAME_SPACE_QUEUES
-from ..errors import UnknownObjectName
+from .._mqi_constants.values import MQQT_LOCAL
+from ..constants import NAME_SPACE_QUEUES, ReasonCode
+from ..errors import InvalidValue, UnknownObjectName
 from .attachment import Attachment
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
-    from .status import HandleStatus, HeldLock, ManagerStatus, ProcessStatus, UnitStatus
+    from .status import (
+        HandleStatus,
+        HeldLock,
+        ManagerStatus,
+        ProcessStatus,
+        QueueStatistics,
+        UnitStatus,
+    )
 
 
 class Reports(Attachment):
@@ -21,6 +29,26 @@ class Reports(Attachment):
         from .status import ManagerStatus
 
         return ManagerStatus(**self.manager_status())
+
+    def reset_queue_statistics(self, name: str) -> QueueStatistics:
+        """The statistics of a local queue, which begin anew, as RESET QSTATS of MQ does. They begin
+        anew by a restart and by each performance event of the queue, too.
+
+        Args:
+            name: of the queue.
+
+        Raises:
+            UnknownObjectName: 2085: there is no such queue. QueueDeleted: 2052: just now.
+            InvalidValue: 2057: it is no local queue.
+        """
+        from .status import QueueStatistics
+
+        found = self.look_up(NAME_SPACE_QUEUES, name)
+        if found is None:
+            raise UnknownObjectName(ReasonCode.UNKNOWN_OBJECT_NAME, f"queue {name} is not defined")
+        if found[2] != MQQT_LOCAL:
+            raise InvalidValue(ReasonCode.Q_TYPE_ERROR, f"queue {name} is not a local queue")
+        return QueueStatistics(name, *self.reset_statistics(found[0], found[1]))
 
     def lock_list(self) -> list[HeldLock]:
         """The locks for which processes have waited a second or longer, with their owners."""

@@ -93,6 +93,21 @@ class QueueStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class QueueStatistics:
+    """What has happened on a queue since its statistics were last reset.
+
+    seconds: since then. high_depth: the most messages on the queue. put_count, get_count: messages
+    put and got, those of open units of work included.
+    """
+
+    name: str
+    seconds: int
+    high_depth: int
+    put_count: int
+    get_count: int
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessStatus:
     """An attached process. keeper: it is `penstock start`."""
 

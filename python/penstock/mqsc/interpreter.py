@@ -136,6 +136,8 @@ class Interpreter:
             return self._ping
         if command.noun in records.NOUNS:
             return records.prepare(self.manager, command)
+        if command.verb == "RESET":
+            return status.prepare(self.manager, command)
         if command.verb != "DISPLAY":
             return definitions.prepare(self.manager, command)
         if NOUNS[command.noun].kinds:

@@ -126,6 +126,6 @@ def _name(text: str, verb: str, noun: str, given: Parameter) -> Word | None:
         return name
     if "*" in name.value[:-1]:
         raise SyntaxFault("* can only be the last character of a name", name.at, name.written)
-    if verb != "DISPLAY" and "*" in name.value:
+    if verb not in ("DISPLAY", "RESET") and "*" in name.value:
         raise SyntaxFault(f"{verb} needs a full name", name.at, name.written)
     return name

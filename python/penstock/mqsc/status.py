@@ -1,4 +1,4 @@
-"""DISPLAY QSTATUS, CONN and QMSTATUS: current state, as far as the engine knows it.
+"""DISPLAY QSTATUS, CONN and QMSTATUS, RESET QSTATS: current state, as far as the engine knows it.
 
 The fields are declared like attributes, so that WHERE and the choice of fields work on them too.
 """
@@ -110,12 +110,18 @@ QMSTATUS = _table(
     _number("LOGINUSE", "Megabytes of the journal in use"),
     _number("LOGUTIL", "Journal in use, in percent of what is allowed"),
 )
+STATISTICS = _table(
+    _number("HIQDEPTH", "Most messages since the reset before"),
+    _number("MSGSIN", "Messages put since then"),
+    _number("MSGSOUT", "Messages got since then"),
+    _number("RESETINT", "Seconds since then"),
+)
 _QUEUE_HEAD = (("QUEUE", "name"), ("TYPE", "type"))
 _CONN_HEAD = (("CONN", "name"), ("EXTCONN", "extconn"), ("TYPE", "type"))
 
 
 def prepare(manager: QueueManager, command: Command) -> Action:
-    """Checks DISPLAY of status; the returned call does it. Raises SyntaxFault."""
+    """Checks DISPLAY or RESET of status; the returned call does it. Raises SyntaxFault."""
     given = Parameters(command, manager.platform)
     return _PREPARE[command.noun](manager, command, given)
 
@@ -235,6 +241,30 @@ def _program(process: ProcessStatus | None, pid: int) -> dict[str, str | int]:
     }
 
 
+def _reset_statistics(manager: QueueManager, command: Command, given: Parameters) -> Action:
+    word = command.name
+    assert word is not None
+    name = name_of(TYPES["QLOCAL"], word)
+    choice = Choice(given, STATISTICS, False)
+
+    def run() -> Reply:
+        rows = []
+        for queue in manager.display("QLOCAL", name):
+            found = manager.reset_queue_statistics(str(queue["name"]))
+            rows.append(
+                Definition(
+                    name=found.name,
+                    hiqdepth=found.high_depth,
+                    msgsin=found.put_count,
+                    msgsout=found.get_count,
+                    resetint=found.seconds,
+                )
+            )
+        return choice.reply(command, (("QSTATS", "name"),), rows)
+
+    return run
+
+
 # ---- connections ----
 
 
@@ -323,4 +353,9 @@ def _manager_status(manager: QueueManager, command: Command, given: Parameters) 
     return run
 
 
-_PREPARE = {"QSTATUS": _queue_status, "CONN": _connections, "QMSTATUS": _manager_status}
+_PREPARE = {
+    "QSTATUS": _queue_status,
+    "QSTATS": _reset_statistics,
+    "CONN": _connections,
+    "QMSTATUS": _manager_status,
+}

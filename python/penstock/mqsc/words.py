@@ -53,7 +53,7 @@ class Noun(NamedTuple):
     @property
     def heading(self) -> str:
         """The title before each object of a DISPLAY."""
-        return self.title if self.title == "queue status" else self.title.title()
+        return self.title if self.title.startswith("queue st") else self.title.title()
 
 
 _ZOS = ("CSQ9022I", "CSQ9022I", "CSQ9022I", "CSQM201I")  # z/OS has no numbers of its own kinds
@@ -104,6 +104,8 @@ NOUNS: Mapping[str, Noun] = {
     ),
     "QSTATUS": Noun(("QS",), ("DISPLAY",), "queue status", details="AMQ8450"),
     "CONN": Noun((), ("DISPLAY",), "connection", named=1, details="AMQ8276"),
+    # MQ has it as a PCF command on Unix, as MQSC on z/OS alone.
+    "QSTATS": Noun((), ("RESET",), "queue statistics", details="CSQM201I"),
     "QMSTATUS": Noun((), ("DISPLAY",), "queue manager status", named=0, details="AMQ8705"),
 }  # fmt: skip
 
@@ -115,7 +117,7 @@ LATER_VERBS: Mapping[str, str] = {
     "PURGE": "telemetry channels",
     "RECOVER": "recovery of structures",
     "REFRESH": "cluster repositories and caches to refresh",
-    "RESET": "running channels, clusters and queue statistics",
+    "RESET": "running channels and clusters",
     "RESOLVE": "running channels and indoubt units of work",
     "RESUME": "clusters",
     "SET": "settings of logs and policies",
@@ -141,7 +143,6 @@ LATER_NOUNS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "POLICY": ((), "policies of message protection"),
     "PSID": ((), "buffer pools and page sets"),
     "PUBSUB": ((), "subscriptions"),
-    "QSTATS": ((), "queue statistics"),
     "SBSTATUS": (("SBS",), "subscriptions"),
     "SECURITY": ((), "authorities"),
     "SMDS": ((), "shared message data sets"),

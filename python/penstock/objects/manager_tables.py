@@ -35,11 +35,16 @@ _TREE = "publish/subscribe"
 
 
 def _event(
-    keyword: str, selector: int, help: str, default: int = 0, words: Mapping[str, int] = EVENT
+    keyword: str,
+    selector: int,
+    help: str,
+    default: int = 0,
+    words: Mapping[str, int] = EVENT,
+    built: bool = False,
 ) -> Attribute:
     """Event messages of a kind; those that MQ ships enabled are nobody's wish."""
     return Attribute(keyword, selector, "Events of " + help, default, words=words,
-                     unbuilt="" if default else "event messages")  # fmt: skip
+                     unbuilt="" if default or built else "these event messages")  # fmt: skip
 
 
 def _text(keyword: str, selector: int, help: str, length: int, **more: Any) -> Attribute:
@@ -179,7 +184,7 @@ _EVENTS = [
     _event("LOCALEV", mq.MQIA_LOCAL_EVENT, "unknown local names"),
     _event("REMOTEEV", mq.MQIA_REMOTE_EVENT, "unknown remote names"),
     _event("STRSTPEV", mq.MQIA_START_STOP_EVENT, "start and stop", 1),
-    _event("PERFMEV", mq.MQIA_PERFORMANCE_EVENT, "depth and service"),
+    _event("PERFMEV", mq.MQIA_PERFORMANCE_EVENT, "depth and service", built=True),
     _event("CONFIGEV", mq.MQIA_CONFIGURATION_EVENT, "changed definitions"),
     _event("CMDEV", mq.MQIA_COMMAND_EVENT, "commands", words={**EVENT, "NODISPLAY": 2}),
     _event("CHLEV", mq.MQIA_CHANNEL_EVENT, "channels", words=_EXCEPTION),

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _MOST = 999999999
 _NAME_LISTED = "at most one of CLUSTER and CLUSNL is set"
-_DEPTH_EVENTS = "queue depth events"
 QUEUE_TYPES: Mapping[str, int] = {
     "QLOCAL": MQQT_LOCAL, "QMODEL": MQQT_MODEL, "QALIAS": MQQT_ALIAS, "QREMOTE": MQQT_REMOTE,
     "QCLUSTER": MQQT_CLUSTER,
@@ -198,14 +197,12 @@ _row("LM", "QDEPTHHI", mq.MQIA_Q_DEPTH_HIGH_LIMIT,
 _row("LM", "QDEPTHLO", mq.MQIA_Q_DEPTH_LOW_LIMIT,
      "Depth that counts as low, in percent of MAXDEPTH", 20, high=100, default_zos=40)  # fmt: skip
 _row("LM", "QDPMAXEV", mq.MQIA_Q_DEPTH_MAX_EVENT, "Event when the queue is full", 1, words=EVENT)
-_row("LM", "QDPHIEV", mq.MQIA_Q_DEPTH_HIGH_EVENT, "Event when the depth gets high", words=EVENT,
-     unbuilt=_DEPTH_EVENTS)  # fmt: skip
-_row("LM", "QDPLOEV", mq.MQIA_Q_DEPTH_LOW_EVENT, "Event when the depth gets low", words=EVENT,
-     unbuilt=_DEPTH_EVENTS)  # fmt: skip
+_row("LM", "QDPHIEV", mq.MQIA_Q_DEPTH_HIGH_EVENT, "Event when the depth gets high", words=EVENT)
+_row("LM", "QDPLOEV", mq.MQIA_Q_DEPTH_LOW_EVENT, "Event when the depth gets low", words=EVENT)
 _row("LM", "QSVCINT", mq.MQIA_Q_SERVICE_INTERVAL,
      "Milliseconds between gets that service events judge", _MOST, high=_MOST)  # fmt: skip
 _row("LM", "QSVCIEV", mq.MQIA_Q_SERVICE_INTERVAL_EVENT, "Service interval events",
-     words={"NONE": 0, "HIGH": 1, "OK": 2}, unbuilt="service interval events")  # fmt: skip
+     words={"NONE": 0, "HIGH": 1, "OK": 2})  # fmt: skip
 
 # ---- the rest ----
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _DEFAULT_MAXIMUM = 4194304  # bytes: MAXMSGL of a queue as shipped
 _ATTEMPTS = 100  # of processes that start at the same moment
 
+EVENT_QUEUE = "SYSTEM.ADMIN.PERFM.EVENT"  # of performance events
 CHANNEL_DEFAULTS = {
     "SDR": "SYSTEM.DEF.SENDER", "SVR": "SYSTEM.DEF.SERVER", "RCVR": "SYSTEM.DEF.RECEIVER",
     "RQSTR": "SYSTEM.DEF.REQUESTER", "CLUSSDR": "SYSTEM.DEF.CLUSSDR",
@@ -144,6 +145,7 @@ def _definitions(max_message_length: int) -> Iterator[tuple[str, str, str, dict[
     for name, usage in LIMIT_FOLLOWERS.items():
         yield "QLOCAL", name, "", large | {"usage": usage}
     yield "QLOCAL", "SYSTEM.ADMIN.COMMAND.QUEUE", "", longest | {"maxdepth": 3000}
+    yield "QLOCAL", EVENT_QUEUE, "", longest
 
 
 def own_identifier(settings: Settings) -> dict[int, Stored]:

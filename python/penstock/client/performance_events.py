@@ -1,0 +1,138 @@
+"""Event messages of performance events: what is in them, and which events are enabled by them.
+
+The core knows when an event occurs (csrc/queue/performance.h); the binding asks here for its
+message (pyext/client/performance.pyx). An event disables its own kind and enables the opposite
+ones: the definition of the queue changes with it.
+
+Rules: "Performance events", "Queue Depth High", "Queue Depth Low", "Queue Full", "Queue Service
+Interval High", "Queue Service Interval OK", "Event message MQMD", "Event message MQCFH".
+"""
+
+from __future__ import annotations
+
+import struct
+
+from .._mqi_constants import selectors as mq
+from .._mqi_constants.values import MQEVR_DISABLED, MQEVR_ENABLED, MQQSIE_HIGH, MQQSIE_OK
+from ..constants import NAME_LENGTH, ReasonCode
+from ..errors import MQError
+from ..objects.codec import encode, pruned, read
+from ..objects.system import EVENT_QUEUE
+from ..objects.types import TYPES
+from .report_messages import log_lost
+
+TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .._engine import Connection
+    from ..objects.attribute import Stored
+
+_COMMAND = 45  # MQCMD_PERFM_EVENT
+_TYPE_EVENT, _TYPE_INTEGER, _TYPE_STRING = 7, 3, 4  # MQCFT_EVENT, _INTEGER, _STRING
+_VERSION_1, _LAST, _WARNING = 1, 1, 1  # MQCFH_VERSION_1, MQCFC_LAST, MQCC_WARNING
+_TIME_SINCE_RESET = 35  # MQIA_TIME_SINCE_RESET
+_HEADER = struct.Struct("<9i")
+_INTEGER = struct.Struct("<4i")
+_STRING = struct.Struct(f"<5i{NAME_LENGTH}s")
+_UTF8 = 1208
+
+# by MQE_EVENT_*: the reason code, and the attributes that the event changes
+_EVENTS: dict[int, tuple[int, dict[int, int]]] = {
+    1: (
+        ReasonCode.Q_FULL,
+        {
+            mq.MQIA_Q_DEPTH_MAX_EVENT: MQEVR_DISABLED,
+            mq.MQIA_Q_DEPTH_LOW_EVENT: MQEVR_ENABLED,
+        },
+    ),
+    2: (
+        ReasonCode.Q_DEPTH_HIGH,
+        {
+            mq.MQIA_Q_DEPTH_HIGH_EVENT: MQEVR_DISABLED,
+            mq.MQIA_Q_DEPTH_LOW_EVENT: MQEVR_ENABLED,
+            mq.MQIA_Q_DEPTH_MAX_EVENT: MQEVR_ENABLED,
+        },
+    ),
+    4: (
+        ReasonCode.Q_DEPTH_LOW,
+        {
+            mq.MQIA_Q_DEPTH_LOW_EVENT: MQEVR_DISABLED,
+            mq.MQIA_Q_DEPTH_HIGH_EVENT: MQEVR_ENABLED,
+            mq.MQIA_Q_DEPTH_MAX_EVENT: MQEVR_ENABLED,
+        },
+    ),
+    8: (ReasonCode.Q_SERVICE_INTERVAL_HIGH, {mq.MQIA_Q_SERVICE_INTERVAL_EVENT: MQQSIE_OK}),
+    16: (ReasonCode.Q_SERVICE_INTERVAL_OK, {mq.MQIA_Q_SERVICE_INTERVAL_EVENT: MQQSIE_HIGH}),
+}
+
+
+def make(
+    qm: Connection,
+    slot: int,
+    generation: int,
+    event: int,
+    seconds: int,
+    high_depth: int,
+    puts: int,
+    gets: int,
+) -> None:
+    """Changes the definition of the queue, and puts the event message; one that has no place is
+    logged.
+
+    Args:
+        slot, generation: the queue.
+        event: MQE_EVENT_*.
+        seconds: since the statistics were reset.
+        high_depth: the most messages since then. puts, gets: since then.
+
+    Raises:
+        QueueDeleted: the queue is gone. Others: the connection has ended.
+    """
+    reason, changes = _EVENTS[event]
+    name = _change(qm, slot, generation, changes)
+    if name == EVENT_QUEUE:  # who takes event messages would cause the next one with each get
+        return
+    message = event_message(qm.name, name, reason, (seconds, high_depth, puts, gets))
+    try:
+        qm.put_event(EVENT_QUEUE, message)
+    except MQError as error:
+        log_lost(qm, EVENT_QUEUE, "", error.reason)
+
+
+def event_message(
+    manager: str, queue: str, reason: int, statistics: tuple[int, int, int, int]
+) -> bytes:
+    """A PCF message: MQCFH, two MQCFST and four MQCFIN in the encoding of this host, CCSID 1208.
+
+    Args:
+        manager: name of the queue manager. queue: name of the queue.
+        reason: MQRC_* of the event.
+        statistics: TimeSinceReset (seconds), HighQDepth, MsgEnqCount, MsgDeqCount.
+    """
+    names = ((mq.MQCA_Q_MGR_NAME, manager), (mq.MQCA_BASE_Q_NAME, queue))
+    parts = [
+        _HEADER.pack(
+            _TYPE_EVENT, _HEADER.size, _VERSION_1, _COMMAND, 1, _LAST, _WARNING, reason,
+            len(names) + len(statistics),
+        )
+    ]  # fmt: skip
+    for selector, name in names:
+        text = name.encode("ascii").ljust(NAME_LENGTH)
+        parts.append(_STRING.pack(_TYPE_STRING, _STRING.size, selector, _UTF8, NAME_LENGTH, text))
+    for selector, number in enumerate(statistics, _TIME_SINCE_RESET):
+        parts.append(_INTEGER.pack(_TYPE_INTEGER, _INTEGER.size, selector, min(number, 0x7FFFFFFF)))
+    return b"".join(parts)
+
+
+def _change(qm: Connection, slot: int, generation: int, changes: Mapping[int, Stored]) -> str:
+    """Changes attributes of a queue, whoever else changes it meanwhile; its name."""
+    kind = TYPES["QLOCAL"]
+    while True:
+        number, name, attrs, version, space, instance = qm.read_stamped(slot, generation)
+        changed = {**read(kind, attrs), **changes}
+        if qm.alter_object(
+            slot, generation, number, name, encode(pruned(kind, changed)), version, False, space,
+            instance,
+        ):  # fmt: skip
+            return name
