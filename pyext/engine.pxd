@@ -215,6 +215,8 @@ cdef extern from "penstock/engine.h" nogil:
     int mqe_read_object(mqe_manager *manager, uint32_t slot, uint32_t generation,
                         ps_object_name *name, void *attrs, uint32_t capacity, uint32_t *length,
                         uint64_t *stamp)
+    int mqe_read_deleted(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                         ps_object_name *name, void *attrs, uint32_t capacity, uint32_t *length)
     int mqe_wake(mqe_manager *manager, uint32_t slot)
     int mqe_fail_structure(mqe_manager *manager, uint32_t slot, uint32_t generation,
                            uint64_t *lost)

@@ -149,3 +149,13 @@ int mqe_read_object(mqe_manager *manager, uint32_t slot, uint32_t generation,
                             : mqx_catalog_read(&manager->store, slot, generation, name, attrs,
                                                capacity, length, definition_version);
 }
+
+int mqe_read_deleted(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                     struct ps_object_name *name, void *attrs, uint32_t capacity, uint32_t *length)
+{
+    MQX_ASSERT(length != NULL);
+    int status = mqx_enter(manager, false);
+    return status != MQX_OK ? status
+                            : mqx_catalog_read_deleted(&manager->store, slot, generation, name,
+                                                       attrs, capacity, length);
+}

@@ -42,7 +42,8 @@ int mqe_queue_status(mqe_manager *manager, uint32_t slot, uint32_t generation,
     }
     const struct mqx_object *queue = mqx_object(&manager->store.region, slot);
     if (queue == NULL || mqx_load_acquire(&queue->generation) != generation ||
-        mqx_load_acquire(&queue->state) == MQX_OBJ_DELETING) {
+        (mqx_load_acquire(&queue->state) == MQX_OBJ_DELETING &&
+         manager->store.region.header->platform != MQX_PLATFORM_ZOS)) {
         return mqx_fail(MQRC_Q_DELETED, "the queue (slot %u) has been deleted", slot);
     }
     status = mqx_due_release(&manager->store, slot);

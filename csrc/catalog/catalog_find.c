@@ -160,6 +160,7 @@ struct reading { /* of one list, in pieces of one lock hold each */
     uint32_t capacity;
     uint32_t done;
     uint32_t length;
+    bool deleted_too;            /* also of a logically deleted object */
     uint64_t definition_version; /* of the list that is being read; 0: none yet */
 };
 
@@ -188,10 +189,9 @@ static int read_piece(const struct mqx_region *region, uint32_t slot, uint32_t g
     if (object == NULL || object->generation != generation) {
         return mqx_catalog_fail_unknown(slot);
     }
-    if (!mqx_object_is_stored(object)) {
-        return mqx_load_acquire(&object->state) == MQX_OBJ_DELETING
-                   ? mqx_catalog_fail_deleted(slot)
-                   : mqx_catalog_fail_unknown(slot);
+    const bool deleted = mqx_load_acquire(&object->state) == MQX_OBJ_DELETING;
+    if (!mqx_object_is_stored(object) && !(deleted && reading->deleted_too)) {
+        return deleted ? mqx_catalog_fail_deleted(slot) : mqx_catalog_fail_unknown(slot);
     }
     const bool pending =
         mqx_load_relaxed(&object->state) == MQX_OBJ_LOGGED && object->pending_attrs != 0;
@@ -215,25 +215,44 @@ static int read_piece(const struct mqx_region *region, uint32_t slot, uint32_t g
     return reading->done >= wanted ? MQX_OK : MQX_BUSY;
 }
 
+static int read_list(struct mqx_region *region, uint32_t slot, uint32_t generation,
+                     struct reading *reading)
+{
+    int status = MQX_BUSY;
+    MQX_ASSERT(reading->to != NULL || reading->capacity == 0);
+    memset(reading->name, 0, sizeof *reading->name);
+    for (int i = 0; i < READ_ATTEMPTS && status == MQX_BUSY; i++) {
+        status = mqx_catalog_take_lock(region);
+        if (status == MQX_OK) {
+            status = read_piece(region, slot, generation, reading);
+            mqx_catalog_drop_lock(region);
+        }
+    }
+    return status == MQX_BUSY ? mqx_fail(MQRC_OBJECT_IN_USE, "the object in slot %u is altered "
+                                         "faster than it can be read", slot)
+                              : status;
+}
+
 int mqx_catalog_read(struct mqx_store *store, uint32_t slot, uint32_t generation,
                      struct ps_object_name *name, void *attrs, uint32_t capacity,
                      uint32_t *out_length, uint64_t *out_definition_version)
 {
-    struct mqx_region *region = &store->region;
     struct reading reading = {.name = name, .to = attrs, .capacity = capacity};
-    int status = MQX_BUSY;
-    MQX_ASSERT(attrs != NULL || capacity == 0);
-    memset(name, 0, sizeof *name);
-    for (int i = 0; i < READ_ATTEMPTS && status == MQX_BUSY; i++) {
-        status = mqx_catalog_take_lock(region);
-        if (status == MQX_OK) {
-            status = read_piece(region, slot, generation, &reading);
-            mqx_catalog_drop_lock(region);
-        }
-    }
+    MQX_ASSERT(name != NULL);
+    const int status = read_list(&store->region, slot, generation, &reading);
     *out_length = reading.length;
     *out_definition_version = reading.definition_version;
-    return status == MQX_BUSY ? mqx_fail(MQRC_OBJECT_IN_USE, "the object in slot %u is altered "
-                                         "faster than it can be read", slot)
-                              : status;
+    return status;
+}
+
+int mqx_catalog_read_deleted(struct mqx_store *store, uint32_t slot, uint32_t generation,
+                             struct ps_object_name *name, void *attrs, uint32_t capacity,
+                             uint32_t *out_length)
+{
+    struct reading reading = {
+        .name = name, .to = attrs, .capacity = capacity, .deleted_too = true};
+    MQX_ASSERT(name != NULL);
+    const int status = read_list(&store->region, slot, generation, &reading);
+    *out_length = reading.length;
+    return status;
 }

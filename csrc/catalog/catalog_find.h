@@ -31,5 +31,9 @@ bool mqx_catalog_is_journalled(struct mqx_store *store, uint32_t slot,
 int mqx_catalog_read(struct mqx_store *store, uint32_t slot, uint32_t generation,
                      struct ps_object_name *name, void *attrs, uint32_t capacity,
                      uint32_t *out_length, uint64_t *out_definition_version) MQX_MUST_USE;
+/* The same of an object that may be logically deleted, while it has its slot: for displays. 2085 */
+int mqx_catalog_read_deleted(struct mqx_store *store, uint32_t slot, uint32_t generation,
+                             struct ps_object_name *name, void *attrs, uint32_t capacity,
+                             uint32_t *out_length) MQX_MUST_USE;
 
 #endif

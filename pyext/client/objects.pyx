@@ -226,6 +226,28 @@ cdef class ObjectCatalog(Attachment):
         """(type, name, attribute list) of an object."""
         return self.read_stamped(slot, generation)[:3]
 
+    def read_deleted(self, uint32_t slot, uint32_t generation):
+        """The attribute list of an object that may be logically deleted."""
+        cdef ps_object_name full
+        cdef uint32_t length = 0, capacity = ATTRIBUTES_TYPICAL
+        cdef int reason
+        cdef bytes attrs
+        cdef char *room
+        while True:
+            attrs = PyBytes_FromStringAndSize(NULL, capacity)
+            room = attrs
+            self.begin()
+            with nogil:
+                reason = mqe_read_deleted(
+                    self.manager, slot, generation, &full, room, capacity, &length
+                )
+            self.busy -= 1
+            if reason:
+                fail(reason)
+            if length <= capacity:
+                return attrs[:length]
+            capacity = length
+
     def read_stamped(self, uint32_t slot, uint32_t generation):
         """(type, name, attribute list, definition version, name space, instance) of an object."""
         cdef ps_object_name full

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+import penstock
 from penstock import mqi
+from penstock.mqsc import Interpreter
 
 NONE, DELETE, PURGE = 0, 1, 2
 OUTPUT, INPUT, INQUIRE = 16, 1, 32
@@ -224,3 +226,18 @@ def test_on_zos_a_deleted_name_is_in_use_until_the_last_handle_is_closed(
     assert mqi.MQCLOSE(zos.h, old, options) == (0, 0)
     again = made(zos, "PERM")
     assert mqi.MQCLOSE(zos.h, again, DELETE) == (0, 0)
+
+
+def test_on_zos_a_deleted_queue_can_be_displayed_until_the_last_handle_is_closed(zos: Any) -> None:
+    zos.qm.define("QMODEL", "PERM", deftype="PERMDYN", share=True, defsopt="SHARED", descr="SEEN")
+    q = made(zos, "PERM")
+    old = zos.open("D")
+    assert mqi.MQCLOSE(zos.h, q, DELETE) == (0, 0)
+    (row,) = zos.qm.display("QLOCAL", "D")
+    assert (row["descr"], row["curdepth"], row["opprocs"]) == ("SEEN", 0, 1)
+    reply = Interpreter(zos.qm).execute("DISPLAY QUEUE(D) DESCR")
+    assert reply.ok and "DESCR(SEEN)" in " ".join(reply.lines)
+    with pytest.raises(penstock.MQError):
+        zos.qm.alter("QLOCAL", "D", descr="NO")
+    assert mqi.MQCLOSE(zos.h, old, DELETE) == (0, 0)
+    assert zos.qm.display("QLOCAL", "D") == []

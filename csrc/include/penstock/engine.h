@@ -252,6 +252,10 @@ int mqe_next_object(mqe_manager *manager, uint32_t *slot, uint32_t *generation) 
 int mqe_read_object(mqe_manager *manager, uint32_t slot, uint32_t generation,
                     struct ps_object_name *name, void *attrs, uint32_t capacity, uint32_t *length,
                     uint64_t *definition_version) MQX_MUST_USE;
+/* The same of one that may be logically deleted, which mqe_find() finds on platform z/OS. */
+int mqe_read_deleted(mqe_manager *manager, uint32_t slot, uint32_t generation,
+                     struct ps_object_name *name, void *attrs, uint32_t capacity,
+                     uint32_t *length) MQX_MUST_USE;
 /* Waiters of the queue look again: an alias over it has changed. */
 int mqe_wake(mqe_manager *manager, uint32_t slot) MQX_MUST_USE;
 /* Removes a delayed message with that MsgId from the queue, durable on return: 2033 when there is

@@ -573,7 +573,7 @@ def _one_object(
             continue
         slot, generation, number, _ = found
         try:
-            attrs = manager.read_object(slot, generation)[2]
+            attrs = manager.read_deleted(slot, generation)  # on z/OS such a queue is found
         except UnknownObjectName:
             continue  # deleted concurrently
         yield wanted[first.name_space, number], name, attrs, slot, generation
