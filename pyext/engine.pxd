@@ -217,6 +217,7 @@ cdef extern from "penstock/engine.h" nogil:
                         uint64_t *stamp)
     int mqe_read_deleted(mqe_manager *manager, uint32_t slot, uint32_t generation,
                          ps_object_name *name, void *attrs, uint32_t capacity, uint32_t *length)
+    bint mqe_report_due(mqe_manager *manager, uint32_t slot, uint32_t generation, uint32_t state)
     int mqe_wake(mqe_manager *manager, uint32_t slot)
     int mqe_fail_structure(mqe_manager *manager, uint32_t slot, uint32_t generation,
                            uint64_t *lost)

@@ -4,9 +4,12 @@
  */
 
 #include "api/context_pool.h"
+#include "base/clock.h"
 #include "catalog/catalog.h"
 #include "os/block_hook.h"
 #include "queue/wait_list.h"
+
+enum { SECOND_US = 1000000, REPORT_AGAIN_S = 3600, STATE_SHIFT = 32 };
 
 struct object_change {
     struct mqx_definition definition;
@@ -105,6 +108,29 @@ int mqe_wake(mqe_manager *manager, uint32_t slot)
     return queue == NULL || mqx_load_acquire(&queue->waiters) == 0
                ? status
                : mqx_wait_list_cancel_all(&manager->store, slot);
+}
+
+bool mqe_report_due(mqe_manager *manager, uint32_t slot, uint32_t generation, uint32_t state)
+{
+    MQX_ASSERT(manager != NULL);
+    if (mqx_enter(manager, false) != MQX_OK) {
+        return false;
+    }
+    struct mqx_object *object = mqx_object(&manager->store.region, slot);
+    if (object == NULL || mqx_load_acquire(&object->generation) != generation ||
+        mqx_load_relaxed(&object->name_space) != MQX_NAMES_CLUSTER) {
+        return false;
+    }
+    const uint32_t now = (uint32_t)(mqx_clock_monotonic_us() / SECOND_US) | 1; /* never 0 */
+    uint64_t seen, told;
+    do {
+        seen = mqx_load_relaxed(&object->trigger_us);
+        told = (uint64_t)state << STATE_SHIFT | now;
+        if (seen != 0 && seen >> STATE_SHIFT == state && now - (uint32_t)seen < REPORT_AGAIN_S) {
+            return false;
+        }
+    } while (!mqx_cas64(&object->trigger_us, seen, told));
+    return true;
 }
 
 int mqe_delete(mqe_manager *manager, uint32_t slot, uint32_t generation, int purge)

@@ -38,6 +38,14 @@ static inline bool mqx_cas32(uint32_t *p, uint32_t expected, uint32_t desired)
                                        __ATOMIC_ACQUIRE);
 }
 
+static inline bool mqx_cas64(uint64_t *p, uint64_t expected, uint64_t desired)
+{
+    MQX_ASSERT((uintptr_t)p % sizeof *p == 0);
+    MQX_ASSERT(expected != desired);
+    return __atomic_compare_exchange_n(p, &expected, desired, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_ACQUIRE);
+}
+
 /* No load after this line is done before every store before it is visible: for two threads of which
  * each stores a word and then reads the other's. */
 static inline void mqx_fence(void)

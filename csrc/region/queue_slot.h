@@ -133,7 +133,8 @@ struct mqx_object {
     uint64_t last_put_us;
     uint64_t last_get_us;
     struct mqx_level level[MQX_PRIORITY_COUNT];
-    uint64_t trigger_us;      /* atomic: when a trigger message was last made for it; 0 never */
+    uint64_t trigger_us;      /* atomic: when a trigger message was last made for it; 0 never. Of an
+                               * instance of a cluster queue: what mqe_report_due() was last told */
     uint32_t trigger_due;     /* atomic: see queue/trigger.h */
     uint32_t expiry_cap;      /* CAPEXPRY, tenths of a second, 0: none; attribute value, as those
                                * above, of definitions that are no local queue, too */

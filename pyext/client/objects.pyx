@@ -144,6 +144,13 @@ cdef class ObjectCatalog(Attachment):
         if reason:
             fail(reason, name)
 
+    def report_is_due(self, uint32_t slot, uint32_t generation, uint32_t state):
+        """Whether that state of the definitions around an instance of a cluster queue is to be
+        reported: True to one caller of all processes, again after an hour.
+        """
+        self.check_open()
+        return mqe_report_due(self.manager, slot, generation, state)
+
     def wake_object(self, uint32_t slot):
         """Wakes getters that wait on the queue: what its name is resolved through has changed."""
         cdef int reason

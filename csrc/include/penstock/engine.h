@@ -239,6 +239,9 @@ enum { /* flags of mqe_alter */
 int mqe_alter(mqe_manager *manager, uint32_t slot, uint32_t generation,
               const struct ps_object_name *name, const void *attrs, uint32_t attrs_length,
               uint64_t definition_version, uint32_t flags) MQX_MUST_USE;
+/* Is a state of the definitions around an instance of a cluster queue to be reported? True to one
+ * caller of all processes, again when the state is another one or after an hour. */
+bool mqe_report_due(mqe_manager *manager, uint32_t slot, uint32_t generation, uint32_t state);
 int mqe_delete(mqe_manager *manager, uint32_t slot, uint32_t generation, int purge) MQX_MUST_USE;
 struct mqe_found {
     uint32_t slot, generation;

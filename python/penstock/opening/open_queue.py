@@ -9,16 +9,14 @@ Rules: "MQOPEN options", "DynamicQName", "Cluster binding".
 
 from __future__ import annotations
 
-import time
+import zlib
 from contextlib import suppress
 
 from .._mqi_constants.calls import MQOO_OUTPUT
-from .._mqi_constants.selectors import MQCA_Q_MGR_IDENTIFIER
 from .._mqi_constants.values import MQBND_BIND_ON_OPEN
 from ..constants import (
     NAME_CHARACTERS,
     NAME_LENGTH,
-    NAME_SPACE_QUEUE_MANAGERS,
     QueueType,
     ReasonCode,
 )
@@ -35,8 +33,6 @@ if TYPE_CHECKING:
 _STAR_LIMIT = 33  # positions 1 to 33: 15 characters and more remain for what is generated
 _OUTPUT, _BIND_ON_OPEN = MQOO_OUTPUT, MQBND_BIND_ON_OPEN
 _DIFFERING_INSTANCES = 9407  # AMQ9407
-_AGAIN_S = 3600.0  # a definition that stays inconsistent is reported once an hour
-_REPORTED_MOST = 1024
 _UNIQUE = 16
 
 
@@ -105,34 +101,19 @@ def bind(qm: Connection, destination: Destination, options: int) -> None:
     )
 
 
-_reported: dict[tuple[str, str], tuple[tuple[object, ...], float]] = {}
-
-
 def _report_differing(qm: Connection, destination: Destination) -> None:
-    """Logs AMQ9407, in this process once for each state of the definitions and hour: an application
-    that opens the queue for every message must not fill the error log.
+    """Logs AMQ9407, once for each state of the definitions and hour, whichever process opens the
+    queue: an application that does so for every message must not fill the error log.
     """
-    key = _identifier(qm), destination.resolved_name
-    versions = tuple(_versions(qm, destination))
-    now = time.monotonic()
-    before = _reported.get(key)
-    if before is not None and before[0] == versions and now - before[1] < _AGAIN_S:
-        return
-    if len(_reported) >= _REPORTED_MOST:
-        _reported.clear()
-    _reported[key] = versions, now
-    qm.log(
-        _DIFFERING_INSTANCES,
-        "W",
-        f"cluster queue {destination.resolved_name} is defined inconsistently: its instances "
-        "differ in DEFPSIST or DEFPRTY",
-    )
-
-
-def _identifier(qm: Connection) -> str:
-    """QMID: another queue manager that was created in the same directory has another one."""
-    own = qm.look_up(NAME_SPACE_QUEUE_MANAGERS, qm.name)
-    return qm.name if own is None else str(qm.values(own[0], own[1], (MQCA_Q_MGR_IDENTIFIER,))[0])
+    versions = repr(list(_versions(qm, destination))).encode("ascii")
+    first = destination.instances[0]
+    if qm.report_is_due(first.slot, first.generation, zlib.crc32(versions)):
+        qm.log(
+            _DIFFERING_INSTANCES,
+            "W",
+            f"cluster queue {destination.resolved_name} is defined inconsistently: its instances "
+            "differ in DEFPSIST or DEFPRTY",
+        )
 
 
 def _versions(qm: Connection, destination: Destination) -> Iterator[tuple[int, int, int]]:

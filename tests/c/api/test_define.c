@@ -156,4 +156,27 @@ TEST(the_fixture_is_cleared_away)
     engine_end();
 }
 
+TEST(a_state_of_definitions_is_reported_to_one_caller_and_again_when_it_changes)
+{
+    engine_begin();
+    struct queue local = QUEUE("Q", 0);
+    struct ps_object_name name = engine_name("CQ");
+    uint32_t slot = 0, generation = 0;
+    name.name_space = 100 + MQQT_CLUSTER;
+    name.type = MQQT_CLUSTER;
+    name.instance = 1;
+    CHECK_INT(mqe_define(engine.manager, &name, NULL, 0, &slot, &generation), 0);
+    CHECK(mqe_report_due(engine.manager, slot, generation, 0));
+    CHECK(!mqe_report_due(engine.manager, slot, generation, 0));
+    CHECK(mqe_report_due(engine.manager, slot, generation, 5));
+    CHECK(!mqe_report_due(engine.manager, slot, generation, 5));
+    CHECK(mqe_report_due(engine.manager, slot, generation, 0));
+    mqx_object(&engine.manager->store.region, slot)->trigger_us -= 3602; /* more than an hour ago */
+    CHECK(mqe_report_due(engine.manager, slot, generation, 0));
+    CHECK(!mqe_report_due(engine.manager, slot, generation, 0));
+    CHECK(!mqe_report_due(engine.manager, slot, generation + 1, 9));
+    CHECK(!mqe_report_due(engine.manager, local.slot, local.generation, 9));
+    CHECK(!mqe_report_due(engine.manager, UINT32_MAX, 1, 9));
+}
+
 TEST_MAIN()
