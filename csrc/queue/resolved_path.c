@@ -17,6 +17,9 @@ static int check_step(const struct mqx_region *region, const struct mqe_destinat
                    : mqx_fail(MQRC_OBJECT_CHANGED, "a definition that the name was resolved "
                               "through (slot %u) has been deleted", at->slot);
     }
+    if (at->slot == path->queue && mqx_load_acquire(&object->state) == MQX_OBJ_DELETING) {
+        return mqx_fail(MQRC_Q_DELETED, "%.48s has been deleted", object->name);
+    }
     if (mqx_load_relaxed(&object->resolution_version) != at->resolution_version) {
         return mqx_fail(MQRC_OBJECT_CHANGED,
                         "%.48s has been altered since the name was resolved through it",

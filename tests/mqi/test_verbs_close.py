@@ -241,3 +241,22 @@ def test_on_zos_a_deleted_queue_can_be_displayed_until_the_last_handle_is_closed
         zos.qm.alter("QLOCAL", "D", descr="NO")
     assert mqi.MQCLOSE(zos.h, old, DELETE) == (0, 0)
     assert zos.qm.display("QLOCAL", "D") == []
+
+
+@pytest.mark.parametrize("platform", ["mq", "zos"])
+def test_a_deleted_queue_is_2052_also_behind_an_inhibited_alias(
+    platform: str, request: pytest.FixtureRequest
+) -> None:
+    at = request.getfixturevalue(platform)
+    at.qm.define("QMODEL", "PERM", deftype="PERMDYN", share=True, defsopt="SHARED")
+    q = made(at, "PERM")
+    at.qm.define("QALIAS", "A", target="D")
+    alias = at.open("A", OUTPUT)
+    od = mqi.MQOD(ObjectName="A")
+    assert mqi.MQPUT1(at.h, od, mqi.MQMD(), mqi.MQPMO(Options=4), b"") == (0, 0)
+    at.qm.alter("QALIAS", "A", put="DISABLED")
+    assert mqi.MQPUT1(at.h, od, mqi.MQMD(), mqi.MQPMO(Options=4), b"") == (2, 2051)
+    assert mqi.MQCLOSE(at.h, q, PURGE) == (0, 0)
+    assert mqi.MQPUT(at.h, alias, mqi.MQMD(), mqi.MQPMO(Options=4), b"") == (2, 2052)
+    if platform == "zos":
+        assert mqi.MQPUT1(at.h, od, mqi.MQMD(), mqi.MQPMO(Options=4), b"") == (2, 2052)
