@@ -37,9 +37,11 @@ cdef int put_trigger(
 
 cdef int attend(
     Connection connection, Unit unit, const mqe_destination *to, const mqe_arrival *arrival,
-    int32_t priority, uint32_t flags
+    int32_t priority, uint32_t flags, bint reports
 ) except -1:
-    """Makes the trigger message of a put in the unit, if there is a trigger event."""
+    """Makes the trigger message of a put in the unit, if there is a trigger event. `reports`: the
+    report on the arrival comes after it, and has the last room below MAXUMSGS.
+    """
     cdef object made
     if not arrival.triggers:
         return 0
@@ -48,7 +50,10 @@ cdef int attend(
             connection, to.queue, to.queue_generation, arrival.before, priority
         )
         if made is not None:
-            put_trigger(connection, unit, made[0], made[1], flags & MQE_PUT_OWN_UNIT)
+            if reports and not flags & MQE_PUT_OWN_UNIT and mqe_unit_room(unit.unit) < 2:
+                report_lost(connection, made[0], "", RC_SYNCPOINT_LIMIT_REACHED)
+            else:
+                put_trigger(connection, unit, made[0], made[1], flags & MQE_PUT_OWN_UNIT)
             trigger_made(connection, to.queue, to.queue_generation)
     except BaseException:
         unit.failed = True
@@ -103,7 +108,10 @@ cdef int put_attended(
         reason = put_in_core(queue, inside, d, ext, data, size, expiry, flags, &arrival)
         if reason == 0 or is_warning(reason):
             attend_copy(queue, inside, &arrival, d, ext, data, size, flags)
-            attend(queue.connection, inside, &queue.to, &arrival, d.priority, flags)
+            attend(
+                queue.connection, inside, &queue.to, &arrival, d.priority, flags,
+                d.report & MQRO_COA != 0,
+            )
     except BaseException:
         if inside is not unit:
             inside.finish(False)
@@ -148,7 +156,7 @@ cdef int transmit_attended(
             queue, inside, to, header, d, ext, data, size, expiry, flags, &arrival
         )
         if reason == 0 or is_warning(reason):
-            attend(queue.connection, inside, to, &arrival, d.priority, flags)
+            attend(queue.connection, inside, to, &arrival, d.priority, flags, False)
     except BaseException:
         if inside is not unit:
             inside.finish(False)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import model_reports
+import model_triggers
 from generator_session import IN_FLIGHT as SESSION_IN_FLIGHT
 from generator_session import SessionOps
 from model_state import Connection, Handle, LocalQueue
@@ -49,7 +50,10 @@ ORIGIN = {
     "PutTime": "03040567",
     "ApplOriginData": "orig",
 }
-LOCAL = ("L.PRTY", "L.FIFO", "L.HIGH", "L.SMALL", "L.ONE", "L.STREAM", "L.COPY")
+TRIGGERED = ("L.TRIG", "L.TRIG5")
+LOCAL = (
+    "L.PRTY", "L.FIFO", "L.HIGH", "L.SMALL", "L.ONE", "L.STREAM", "L.COPY", "INIT.Q", *TRIGGERED,
+)  # fmt: skip
 SPARE = ("S.1", "S.2")
 TRANSMISSION = ("XMIT.A", "XMIT.B")
 ALIASES = ("A.PRTY", "A.SMALL", "A.REMOTE", "A.DYNAMIC")
@@ -77,6 +81,22 @@ SET_UP: list[tuple[str, str, dict[str, Any]]] = [
     ("QLOCAL", "L.ONE", {"SHARE": 0, "DEFSOPT": 4}),
     ("QLOCAL", "L.COPY", {"MAXDEPTH": 9, "DEFPRTY": 5}),
     ("QLOCAL", "L.STREAM", {"STREAMQ": "L.COPY", "DEFPRTY": 2}),
+    ("QLOCAL", "INIT.Q", {"DEFPRTY": 6}),
+    ("PROCESS", "P.ONE", {"APPLTYPE": 6, "APPLICID": "program", "ENVRDATA": "e", "USERDATA": "u"}),
+    ("QLOCAL", "L.TRIG", {"TRIGGER": 1, "INITQ": "INIT.Q", "PROCESS": "P.ONE", "TRIGDATA": "data"}),
+    (
+        "QLOCAL",
+        "L.TRIG5",
+        {
+            "TRIGGER": 1,
+            "TRIGTYPE": 3,
+            "TRIGDPTH": 2,
+            "TRIGMPRI": 5,
+            "DEFPRTY": 5,
+            "INITQ": "INIT.Q",
+            "PROCESS": "P.ONE",
+        },
+    ),
     ("QLOCAL", "XMIT.A", {"USAGE": 1, "DEFPRTY": 1, "MAXMSGL": 4000}),
     ("QLOCAL", "XMIT.B", {"USAGE": 1, "DEFPRTY": 2, "DEFPSIST": 1}),
     ("QALIAS", "A.PRTY", {"TARGET": "L.PRTY", "DEFPRTY": 5, "DEFPSIST": 1}),
@@ -113,6 +133,12 @@ CHANGES: list[tuple[str, tuple[str, ...], str, tuple[Any, ...]]] = [
     ("QLOCAL", ("L.STREAM",), "STREAMQ", ("L.COPY", "L.COPY", "")),
     ("QLOCAL", ("L.STREAM",), "STRMQOS", (0, 1)),
     ("QLOCAL", (*LOCAL, *TRANSMISSION), "CAPEXPRY", (-1, 70000, 90000000)),
+    ("QLOCAL", TRIGGERED, "TRIGGER", (0, 1, 1, 1)),
+    ("QLOCAL", TRIGGERED, "TRIGTYPE", (0, 1, 2, 3, 1, 3)),
+    ("QLOCAL", TRIGGERED, "TRIGDPTH", (1, 2, 3)),
+    ("QLOCAL", TRIGGERED, "INITQ", (*["INIT.Q"] * 4, "")),
+    ("QLOCAL", TRIGGERED, "PROCESS", (*["P.ONE"] * 4, "P.TWO")),
+    ("PROCESS", ("P.ONE",), "USERDATA", ("u", "other")),
     ("QALIAS", ALIASES, "CAPEXPRY", (-1, 80000, 500000000)),
     ("QREMOTE", (*REMOTES, "QMA.FAR", "QMA.LOCAL"), "CAPEXPRY", (-1, 60000, 70000000)),
     ("QLOCAL", LOCAL, "SHARE", (0, 1, 1)),
@@ -140,6 +166,10 @@ IN_FLIGHT = (
 )  # fmt: skip
 
 
+# Of these: what may be killed between its effect and the trigger message.
+TRIGGERING = ("MQPUT", "MQPUT1", "MQCLOSE", "put_batch")
+
+
 class Generator(SessionOps):
     """Draws operations for a model."""
 
@@ -165,6 +195,7 @@ class Generator(SessionOps):
             (1.2, self.connect),
             (0.7, self.disconnect),
             (0.06, self.expire),
+            (9, self.trigger),
             (0.5, self.end),
             *self.session_calls(),
         ]
@@ -246,7 +277,11 @@ class Generator(SessionOps):
             op = self.next([ends[-1]])[-1]
             while op["do"] not in IN_FLIGHT:
                 op = self.next([ends[-1]])[-1]
-            if op.get("at") in self.workers and not self.owes_reports():
+            if (
+                op.get("at") in self.workers
+                and not self.owes_reports()
+                and not (op["do"] in TRIGGERING and model_triggers.is_armed(self.model))
+            ):
                 return [{"do": "kill", "at": op["at"], "during": op}, {"do": "dump"}]
             how = "kill"
         return [*({"do": how, "at": at} for at in ends), {"do": "dump"}]
@@ -524,7 +559,7 @@ class Generator(SessionOps):
         if found is None or found[1] is None or found[1].members or found[1].path is None:
             return None
         queue = found[1].queue
-        if queue["MAXDEPTH"] < 5000 or queue["DEFTYPE"] != 1 or queue.name in SPARE:
+        if queue["MAXDEPTH"] < 5000 or queue["DEFTYPE"] != 1 or queue.name in (*SPARE, *TRIGGERED):
             return None
         md = {**self.md(groups=False), "Expiry": 1}
         if self.rng.random() < 0.6:
@@ -534,6 +569,36 @@ class Generator(SessionOps):
             md.pop("ReplyToQMgr", None)
         put = {"do": "MQPUT", **found[0], "md": md, "pmo": self.pmo(), "data": b"late"}
         return [put, {"do": "sleep", "at": found[0]["at"]}]
+
+    def trigger(self) -> list[Op] | Op:
+        """What a trigger message needs, or the put that causes it."""
+        rng = self.rng
+        hconn, connection = self.connection()
+        where = {"at": connection.process, "hconn": hconn}
+        queue = self.model.objects[rng.choice(TRIGGERED)]
+        assert isinstance(queue, LocalQueue)
+        if not model_triggers.is_watched(self.model, queue) and rng.random() < 0.8:
+            return self.open_one(where, "INIT.Q", int(OO.INPUT_SHARED | OO.BROWSE))[0]
+        if not queue["TRIGGER"] and rng.random() < 0.8:
+            attrs = {"TRIGGER": 1}
+            return {"do": "alter", "at": where["at"], "kind": "QLOCAL", "name": queue.name,
+                    "attrs": attrs}  # fmt: skip
+        if rng.random() < 0.3:  # a program that is started drains the queue, more or less
+            opened, handle = self.open_one(where, queue.name, int(OO.INPUT_SHARED))
+            gets = [
+                self.read(handle, None, int(GMO.NO_SYNCPOINT)) for _ in range(rng.randint(0, 4))
+            ]
+            return [opened, *gets, {"do": "MQCLOSE", **handle, "options": 0}]
+        od = {"ObjectName": queue.name}
+        return {
+            "do": "MQPUT1", **where, "od": od, "md": self.md(groups=False), "pmo": self.pmo(),
+            "data": rng.choice(BODIES),
+        }  # fmt: skip
+
+    def open_one(self, where: Op, name: str, options: int) -> tuple[Op, Op]:
+        """An open, and the arguments that name its handle."""
+        handle = {**where, "hobj": self.number()}
+        return {"do": "MQOPEN", **handle, "od": {"ObjectName": name}, "options": options}, handle
 
     def commit(self) -> Op:
         hconn, connection = self.busy_connection()
@@ -568,7 +633,12 @@ class Generator(SessionOps):
         rng = self.rng
         values: dict[int, Any] = {rng.choice((9, 10)): rng.choice((0, 0, 1))}
         if rng.random() < 0.3:
-            values |= {29: rng.choice((1, 5)), 2023: "some data", 28: rng.choice((0, 1, 2, 3))}
+            values |= {
+                24: rng.choice((0, 1, 1)),
+                29: rng.choice((1, 2, 5)),
+                2023: "some data",
+                28: rng.choice((0, 1, 2, 3)),
+            }
         if rng.random() < 0.1:
             values |= rng.choice(({9: 2}, {10: -1}, {26: 10}, {28: 4}, {29: 0}))
         return {"do": "MQSET", **found[0], "values": values}

@@ -16,6 +16,7 @@ BODIES = (b"", b"a", b"ten bytes.", b"x" * 40, b"y" * 300)
 NAMES = (
     "L.PRTY", "L.PRTY", "L.FIFO", "L.FIFO", "L.HIGH", "L.HIGH", "L.SMALL", "L.ONE", "S.1", "A.PRTY",
     "A.SMALL", "D.FIXED", "D.OTHER", "XMIT.A", "R.ONE", "A.REMOTE", "NO.SUCH", "A.MISSING",
+    "L.TRIG", "L.TRIG5", "INIT.Q",
 )  # fmt: skip
 XIDS = 40  # names of prepared units
 # Calls that a process may be killed in.

@@ -6,8 +6,8 @@ It has no files, processes' memory or time. Where no document fixes an outcome, 
 plausible one (Failure with several reasons, Anything).
 
 Modules: `model_state` (the state), `model_names` (name resolution), `model_open` (MQOPEN, MQCLOSE),
-`model_put`, `model_get`, `model_attributes` (MQINQ, MQSET), `model_session` (the Python interface:
-batches, prepared units of work). Numbers of sections are those of the reference.
+`model_put`, `model_get`, `model_triggers`, `model_attributes` (MQINQ, MQSET), `model_session` (the
+Python interface: batches, prepared units of work). Numbers of sections are those of the reference.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import model_get
 import model_put
 import model_reports
 import model_session
+import model_triggers
 from model_attributes import inquire, set_attributes
 from model_open import close_object, delete_queue, let_go, open_object
 from model_state import (
@@ -119,7 +120,11 @@ class QueueManager:
         return inquire(self._handle(connection, hobj), selectors)
 
     def mqset(self, connection: Connection, hobj: int, values: dict[int, Any]) -> Answer:
-        return set_attributes(self._handle(connection, hobj), values)
+        handle = self._handle(connection, hobj)
+        result = set_attributes(handle, values)
+        if isinstance(handle.definition, LocalQueue):
+            model_triggers.changed(self, handle.definition.name)
+        return result
 
     def mqcmit(self, connection: Connection) -> Answer:
         whole = connection.unit.commit()
@@ -172,6 +177,7 @@ class QueueManager:
                 delete_queue(self, queue)
             kept = orderly and queue["NPMCLASS"] == NPMCLASS_HIGH
             queue.messages = [m for m in queue.messages if m.persistent or m.taken or kept]
+            queue.trigger_due = False
         self.logically_deleted.clear()
 
     # ---- administration ----
@@ -192,6 +198,8 @@ class QueueManager:
         if name not in self.objects:
             return answer(R.UNKNOWN_OBJECT_NAME)
         self.objects[name].alter(attrs)
+        if kind in ("QLOCAL", "PROCESS"):
+            model_triggers.changed(self, name)
         return answer()
 
     def delete(self, kind: str, name: str, purge: bool) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import model_triggers
 from model_names import CHARACTERS, resolve, resolve_attributes
 from model_state import (
     PERMANENT_DYNAMIC,
@@ -90,6 +91,8 @@ def open_object(
     if isinstance(found, Path):
         handle = open_path(qm, connection, found, options)
         connection.handles[hobj] = handle
+        if options & INPUT:
+            model_triggers.input_opened(qm, found.queue)
         return answer(**resolved_names(qm, found, od, options))
     return open_model(qm, connection, hobj, od, options, found)
 
@@ -280,7 +283,7 @@ def close_object(qm: QueueManager, connection: Connection, hobj: int, options: i
         refuse_if((options & (CO.DELETE | CO.DELETE_PURGE), R.OPTION_NOT_VALID_FOR_TYPE))
     elif not handle.queue.deleted:
         check_deletion(handle, options)
-    let_go(qm, connection, hobj, options)
+    close_handle(qm, connection, hobj, options)
     return answer()
 
 
@@ -295,6 +298,14 @@ def check_deletion(handle: Handle, options: int) -> None:
     )
 
 
+def close_handle(qm: QueueManager, connection: Connection, hobj: int, options: int = 0) -> None:
+    """A call closes one handle."""
+    handle = connection.handles[hobj]
+    let_go(qm, connection, hobj, options)
+    if handle.path is not None and handle.options & INPUT:
+        model_triggers.input_closed(qm, handle.queue)
+
+
 def let_go(qm: QueueManager, connection: Connection, hobj: int, options: int = 0) -> None:
     """Ends a handle that may be ended, and the queue when the close deletes it."""
     handle = connection.handles.pop(hobj)
@@ -302,6 +313,8 @@ def let_go(qm: QueueManager, connection: Connection, hobj: int, options: int = 0
         if isinstance(part, Handle) and part.path is not None:
             part.unlock()
             part.queue.handles.remove(part)
+            if part.options & INPUT:
+                model_triggers.input_ended(part.queue)
     if handle.path is None:
         return
     if handle.created or options & (CO.DELETE | CO.DELETE_PURGE):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import model_reports
 import model_streams
+import model_triggers
 from model_names import resolve
 from model_open import check_descriptor, list_outcome, open_path, several
 from model_state import (
@@ -221,6 +222,7 @@ def put_on(
         message.put_by = connection.unit
         connection.unit.add(queue, message, put=True)
     copy = model_streams.copy(qm, queue, message, unit) if streams and not lost else None
+    model_triggers.arrived(qm, queue, message, unit, reports=both)
     if path.remote is None:
         confirm_arrival(qm, queue, message, unit, copy)
     where, manager = path.remote or (queue.name, qm.name)

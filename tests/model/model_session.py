@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import model_put
 import model_reports
 import model_streams
+import model_triggers
 from model_get import take_reported
-from model_open import let_go, open_object
+from model_open import close_handle, open_object
 from model_state import (
     TEMPORARY_DYNAMIC,
     Answer,
@@ -70,7 +71,7 @@ def py_open(qm: QueueManager, session: Session, hobj: int, name: str, options: i
 def py_close(qm: QueueManager, session: Session, hobj: int) -> Answer:
     """Queue.close()."""
     handle_of(session, hobj)
-    let_go(qm, session, hobj)
+    close_handle(qm, session, hobj)
     return answer()
 
 
@@ -111,7 +112,8 @@ def put_batch(
     made = [stored(qm, path, row) for row in rows]
     reasons = {reason for md, data in made for reason in refused(qm, path, md, data)}
     refuse_if((any(step.attrs.get("PUT") for step in path.steps), R.PUT_INHIBITED))
-    if path.remote is None and not path.queue["STREAMQ"]:
+    singly = path.queue["STREAMQ"] or model_triggers.triggers(path.queue)
+    if path.remote is None and not singly:
         reasons |= no_room(qm, session, path, len(rows), syncpoint)
         if reasons:
             return Answer(frozenset(reasons), {"count": 0})
@@ -145,6 +147,7 @@ def put_all(
         unit.add(path.queue, message, put=True)
         if streams and not lost:
             model_streams.copy(qm, path.queue, message, unit)
+        model_triggers.arrived(qm, path.queue, message, unit, limited=syncpoint)
     if not syncpoint:
         unit.commit()
     warnings = sum(md["Priority"] > 9 for md, _ in made)

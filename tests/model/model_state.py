@@ -15,6 +15,8 @@ LOCAL_DEFAULTS: dict[str, Any] = {
     "DEFSOPT": 2,
     "DEFTYPE": 1,
     "GET": 0,
+    "INITQ": "",
+    "PROCESS": "",
     "PUT": 0,
     "MAXDEPTH": 5000,
     "MAXMSGL": 4194304,
@@ -52,6 +54,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "RQMNAME": "",
         "XMITQ": "",
     },
+    "PROCESS": {"APPLICID": "", "APPLTYPE": 0, "ENVRDATA": "", "USERDATA": ""},
     "QMGR": {"DEFXMITQ": "", "MAXUMSGS": 10000, "MAXMSGL": 4194304, "MAXHANDS": 256},
 }
 # Changing one of these marks the handles that were resolved through the definition (2041).
@@ -266,6 +269,7 @@ class Message:
         self.locked_by: Handle | None = None
         self.backout_count = 0
         self.expired = False
+        self.stays = False  # a backout of the unit that has put it leaves it
         self.taken = False  # got by a prepared unit before a restart that would have lost it
 
     @property
@@ -288,6 +292,7 @@ class LocalQueue(Definition):
         self.messages: list[Message] = []
         self.handles: list[Handle] = []
         self.creator = creator
+        self.trigger_due = False
 
     @property
     def temporary(self) -> bool:
@@ -406,7 +411,9 @@ class Unit:
         those that a restart has discarded, whose number is returned.
         """
         for queue, message in self.puts:
-            _remove(queue.messages, message)
+            message.put_by = None
+            if not message.stays:
+                _remove(queue.messages, message)
         discarded = 0
         for queue, message in self.gets:
             if message.taken:

@@ -459,3 +459,21 @@ def test_a_durable_put_of_an_event_loop_triggers_once(qm: penstock.QueueManager,
         asyncio.run(put())
         assert t.names() == [t.name]
     assert t.depth(t.name) == 2
+
+
+def test_the_last_room_of_a_unit_is_the_reports_and_not_the_trigger_messages(
+    qm: penstock.QueueManager,
+) -> None:
+    t = Triggered(qm, trigtype="EVERY")
+    qm.define("QLOCAL", "T.REPORTS")
+    asked = {"persistent": True, "report": mqi.MQRO_COA, "reply_to_q": "T.REPORTS"}
+    with t.watch():
+        for most, triggers in ((2, 0), (3, 1)):
+            qm.alter("QMGR", maxumsgs=most)
+            with qm.transaction():
+                t.put(**asked)
+            assert t.depth("T.REPORTS") == t.depth(t.name) == most - 1
+            assert t.depth(t.initq) == triggers
+    qm.alter("QMGR", maxumsgs=10000)
+    qm.clear("T.REPORTS")
+    qm.delete("QLOCAL", "T.REPORTS")

@@ -167,7 +167,9 @@ class BatchResult(_engine.BatchOutcome):
 
     @property
     def numbers(self) -> npt.NDArray[np.uint64]:
-        """Their message numbers; 0 for messages to another queue manager."""
+        """Their message numbers; 0 for messages that are put one by one: to another queue manager,
+        with reports on their arrival, and on queues that trigger or have a stream queue.
+        """
         numbers: npt.NDArray[np.uint64] = self.descriptors["number"]
         return numbers
 
