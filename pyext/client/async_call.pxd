@@ -37,6 +37,7 @@ cdef class AsyncCall:
     cdef readonly bint long       # never at once: it copies much
     cdef readonly int64_t wait_us  # of a get: 0, or MQWI_UNLIMITED
     cdef readonly object default  # of a get that waits
+    cdef public object ender      # of a get that waits: what ends it by being `stopped`
     cdef object inner             # the coroutine that carries it out, once it was needed
     cdef int state                # CALL_*
 

@@ -743,6 +743,7 @@ class AsyncCall(Coroutine[Any, Any, _Result]):
     long: bool
     wait_us: int
     default: Any
+    ender: Any
     def __init__(self, *args: Never, **kwargs: Never) -> None: ...
     @property
     def has_default(self) -> bool: ...

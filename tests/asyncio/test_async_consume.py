@@ -198,3 +198,63 @@ def test_arguments_that_are_none_are_refused(home: Path, how: dict[str, Any]) ->
             await q.consume().run(print, tasks=0)  # type: ignore[arg-type]
 
     in_loop(home, body)
+
+
+def test_stop_ends_a_loop_that_waits_and_takes_nothing(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        consumer = q.consume()
+
+        async def work() -> list[str]:
+            async with consumer as messages:
+                return [message.text async for message in messages]
+
+        task = asyncio.create_task(work())
+        await until(lambda: q.depth == 0)
+        await asyncio.sleep(0.05)
+        consumer.stop()
+        assert await asyncio.wait_for(task, 5) == []
+        await q.put("stays")
+        assert (await q.get()).text == "stays"
+
+    in_loop(home, body)
+
+
+def test_stop_lets_the_handlers_in_progress_return_and_commits_their_messages(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        for number in range(6):
+            await q.put(str(number))
+        consumer, begun, go = q.consume(), Counter[str](), asyncio.Event()
+
+        async def handler(message: Message) -> None:
+            begun[message.text] += 1
+            await go.wait()
+
+        run = asyncio.create_task(consumer.run(handler, tasks=2))
+        await until(lambda: len(begun) == 2)
+        consumer.stop()
+        await asyncio.sleep(0.02)
+        assert not run.done()
+        go.set()
+        await asyncio.wait_for(run, 5)
+        assert sorted(begun) == ["0", "1"] and q.depth == 4
+
+    in_loop(home, body)
+
+
+def test_a_cancelled_consumer_that_is_stopped_too_is_cancelled(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        consumer = q.consume()
+
+        async def work() -> None:
+            async with consumer as messages:
+                async for _ in messages:
+                    pass
+
+        task = asyncio.create_task(work())
+        await asyncio.sleep(0.02)
+        consumer.stop()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    in_loop(home, body)

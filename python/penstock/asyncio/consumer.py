@@ -45,6 +45,21 @@ class Consumer:
         self._left = limit  # messages that may still be got
         self._transaction: UnitOfWork | None = None
         self._message: Message | None = None  # in progress
+        self.stopped = False
+
+    def stop(self) -> None:
+        """Ends the consumer when the messages in progress are done: its loop, and each task of
+        run(), ends instead of getting the next one. To be called in the event loop, as from a
+        handler that ``loop.add_signal_handler()`` has installed.
+        """
+        self.stopped = True
+        self._queue.runner.wake_waits()
+
+    def _get(self, owner: Consumer) -> Awaitable[Message | None]:
+        """A get that ends when the owner is stopped."""
+        call: Any = self._queue.get(self._wait, default=None)
+        call.ender = owner
+        return call  # type: ignore[no-any-return]
 
     async def __aenter__(self) -> Consumer:
         """Begins the transaction."""
@@ -78,6 +93,10 @@ class Consumer:
 
     async def __anext__(self) -> Message:
         """Commits, and waits for the next message."""
+        return await self._step(self)
+
+    async def _step(self, owner: Consumer) -> Message:
+        """The same, until the owner is stopped."""
         transaction = self._transaction
         if transaction is None:
             raise InvalidType(
@@ -86,8 +105,8 @@ class Consumer:
         if transaction.count:
             await transaction.commit()
         self._message = None
-        while self._left is None or self._left > 0:
-            message: Message | None = await self._queue.get(self._wait, default=None)
+        while not owner.stopped and (self._left is None or self._left > 0):
+            message = await self._get(owner)
             if message is None:
                 break
             fate = set_aside(self._queue.handle, message, transaction._unit, self._retry)
@@ -103,7 +122,7 @@ class Consumer:
 
     async def run(self, handler: Callable[[Message], Awaitable[object]], *, tasks: int = 1) -> None:
         """Awaits the handler with each message, in so many tasks, until none came within ``wait``
-        seconds or ``limit`` messages are done. What a handler raises is logged (logger
+        seconds, ``limit`` messages are done, or stop() ends it. What a handler raises is logged (logger
         ``penstock``), and its message is tried again. A cancellation ends all of them.
 
         Raises:
@@ -128,7 +147,7 @@ class Consumer:
 
     async def _work(self, handler: Callable[[Message], Awaitable[object]]) -> None:
         """One task: a block of its own after each failure."""
-        while self._left is None or self._left > 0:
+        while not self.stopped and (self._left is None or self._left > 0):
             failed: Exception | None = None
             try:
                 async with _Shared(self) as messages:
@@ -164,7 +183,7 @@ class _Shared(Consumer):
                 raise StopAsyncIteration
             owner._left -= 1
         try:
-            return await super().__anext__()
+            return await self._step(owner)
         except BaseException:
             if owner._left is not None:
                 owner._left += 1

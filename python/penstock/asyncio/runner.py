@@ -302,6 +302,8 @@ class Runner:
                     return result
                 if not await waits.wait(waiting, deadline):
                     break
+                if call.ender is not None and call.ender.stopped:
+                    return self._time_is_up(call)
         finally:
             waiting.end()
         result = await self._get(call, 0)
