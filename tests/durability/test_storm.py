@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(__file__).resolve().parent.parent / "crash" / "python_storm.py"
+CRASH = Path(__file__).resolve().parent.parent / "crash"
+PROGRAM = CRASH / "python_storm.py"
 
 
 @pytest.mark.timeout(600)  # processes that wait for each other, on a slow and busy machine too
@@ -26,3 +27,16 @@ def test_killed_python_processes_lose_nothing_and_three_witnesses_agree(seed: in
     assert ended.returncode == 0, ended.stderr
     assert "T7: 15 kills of 6 Python processes" in ended.stdout
     assert "three witnesses agree" in ended.stdout
+
+
+@pytest.mark.timeout(600)
+def test_reports_copies_and_trigger_messages_are_one_with_what_causes_them() -> None:
+    ended = subprocess.run(
+        [sys.executable, str(CRASH / "report_storm.py"), "--kills", "25", "--seed", "3"],
+        capture_output=True,
+        text=True,
+        timeout=540,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "25 kills" in ended.stdout
