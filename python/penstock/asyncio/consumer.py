@@ -122,8 +122,8 @@ class Consumer:
 
     async def run(self, handler: Callable[[Message], Awaitable[object]], *, tasks: int = 1) -> None:
         """Awaits the handler with each message, in so many tasks, until none came within ``wait``
-        seconds, ``limit`` messages are done, or stop() ends it. What a handler raises is logged (logger
-        ``penstock``), and its message is tried again. A cancellation ends all of them.
+        seconds, ``limit`` messages are done, or stop() ends it. What a handler raises is logged
+        (logger ``penstock``), and its message is tried again. A cancellation ends all of them.
 
         Raises:
             InvalidType, InvalidValue: 2046: an argument that is none.
