@@ -21,7 +21,7 @@ RESULTS = ROOT / "bench" / "results"
 
 # The result files that the documents show. A new run of `make bench` replaces the name here.
 COMPLETE = "2026-11-27T151601Z"
-SPARK = ("2026-11-22T040441Z", "2026-11-22T040838Z")
+SPARK = ("2026-11-27T151601Z", "2026-11-27T153922Z")
 OTHER_MACHINE = "2026-11-21T111030Z"
 
 BLOCK = re.compile(r"<!-- figures: ([\w-]+) -->\n(.*?)<!-- figures end -->", re.DOTALL)
