@@ -58,15 +58,20 @@ cdef Py_ssize_t take_events(Connection connection) except -1:
     cdef bint any
     while count < EVENTS_AT_ONCE:
         connection.begin()
-        any = mqe_performance_take(connection.manager, &slot, &generation, &found)
+        with nogil:  # it may wait for the queue's lock
+            any = mqe_performance_take(connection.manager, &slot, &generation, &found)
         connection.busy -= 1
         if not any:
             break
-        event_of_queue(
-            connection, slot, generation, found.event, found.seconds, found.high_depth,
-            found.put_count, found.get_count,
-        )
         count += 1
+        try:
+            event_of_queue(
+                connection, slot, generation, found.event, found.seconds, found.high_depth,
+                found.put_count, found.get_count,
+            )
+        except MQError as error:  # the queue has been deleted, for one
+            if has_stopped(error.reason):
+                raise
     return count
 
 

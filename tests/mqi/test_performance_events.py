@@ -12,6 +12,7 @@ import pytest
 
 import penstock
 import penstock.asyncio
+from penstock.client import performance_events
 from penstock.constants import ReasonCode
 from penstock.mqsc import Interpreter
 from qmgr_fixture import QmgrFixture
@@ -289,6 +290,23 @@ def test_an_event_that_its_queue_does_not_take_is_lost_and_fails_nothing(
     assert events(qmgr.qm) == []
     (line,) = (text for text in qmgr.log().splitlines() if EVENTS in text)
     assert "AMQ9544" in line and "2051" in line
+
+
+def test_an_event_of_a_queue_that_is_gone_fails_nobodys_call(
+    qmgr: QmgrFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*arguments: object) -> None:
+        raise penstock.errors.QueueDeleted(ReasonCode.Q_DELETED, "deleted meanwhile")
+
+    monkeypatch.setattr(performance_events, "make", gone)
+    name = qmgr.local(maxdepth=2, qdepthhi=50, qdepthlo=0, qdphiev="ENABLED")
+    with qmgr.qm.queue(name) as queue:
+        queue.put(b"x")
+        assert queue.get().data == b"x"
+        assert queue.get(wait=1.1, default=None) is None
+    assert qmgr.qm.make_reports() == 0
+    monkeypatch.undo()
+    assert events(qmgr.qm) == []
 
 
 def test_the_event_queue_itself_has_no_event_messages(qmgr: QmgrFixture) -> None:
