@@ -190,7 +190,9 @@ static int read_piece(const struct mqx_region *region, uint32_t slot, uint32_t g
         return mqx_catalog_fail_unknown(slot);
     }
     const bool deleted = mqx_load_acquire(&object->state) == MQX_OBJ_DELETING;
-    if (!mqx_object_is_stored(object) && !(deleted && reading->deleted_too)) {
+    /* who gives the slot back may have been killed behind the list */
+    const bool readable = deleted && reading->deleted_too && object->attrs != 0;
+    if (!mqx_object_is_stored(object) && !readable) {
         return deleted ? mqx_catalog_fail_deleted(slot) : mqx_catalog_fail_unknown(slot);
     }
     const bool pending =

@@ -762,4 +762,27 @@ TEST(makers_users_and_deleters_of_one_name_at_the_same_time_leave_it_whole)
     CHECK_INT(totals().objects, left);
 }
 
+TEST(a_deleted_queue_is_read_for_displays_and_not_when_its_list_is_gone)
+{
+    engine_begin();
+    engine.manager->store.region.header->platform = MQX_PLATFORM_ZOS;
+    struct queue q = QUEUE("P", DEFPRTY, 7, DEFTYPE, 2);
+    struct ps_object_name name;
+    unsigned char list[256];
+    uint32_t length = 0;
+    struct mqx_object *object = mqx_object(&engine.manager->store.region, q.slot);
+    const uint32_t state = object->state, attrs = object->attrs;
+    object->state = MQX_OBJ_DELETING;
+    CHECK_INT(mqe_read_deleted(engine.manager, q.slot, q.generation, &name, list, sizeof list,
+                               &length), 0);
+    CHECK(length > 0);
+    object->attrs = 0; /* who gives the slot back was killed */
+    CHECK_INT(mqe_read_deleted(engine.manager, q.slot, q.generation, &name, list, sizeof list,
+                               &length), MQRC_Q_DELETED);
+    object->attrs = attrs;
+    object->state = state;
+    CHECK_INT(mqe_read_deleted(engine.manager, q.slot, q.generation + 1, &name, list, sizeof list,
+                               &length), MQRC_UNKNOWN_OBJECT_NAME);
+}
+
 TEST_MAIN()
