@@ -9,7 +9,8 @@ some out. Callers put on a queue with TRIGTYPE(EVERY), whose initiation queue th
 All of them are killed at random, and others take their places. Each writes to a file of its own
 what it is about to do and what has returned; a line is written by one call and outlives its writer.
 
-At the end the queue is drained, and the queue manager started again from its files. Then:
+After some kills the queue is drained, and the queue manager started again from its files. Then,
+before a new one takes its place:
   1. each message that was put has one report on its arrival and one copy, and no other has;
   2. each has one report of its end: of its delivery or of its expiration;
   3. what a put or commit has acknowledged was put, what a backout has acknowledged was not;
@@ -37,7 +38,7 @@ import penstock
 from penstock import mqi
 
 MANAGER = "REPORTS"
-SETTINGS = {"segment_size": 1 << 20, "journal_limit": 64 << 20, "ring_size": 1 << 20}
+SETTINGS = {"segment_size": 1 << 20, "journal_limit": 256 << 20, "ring_size": 1 << 20}
 WORK, COPIES, REPORTS, CALLS, INITIATION = "WORK", "WORK.COPY", "WORK.REPORTS", "CALLS", "INIT"
 ASKED = mqi.MQRO_COA | mqi.MQRO_COD | mqi.MQRO_EXPIRATION
 ROLES = ("producer", "producer", "consumer", "caller")
@@ -46,6 +47,7 @@ SHORT_S = 0.1
 DRAIN_S = 60.0
 UNIT_MAX = 3
 BACKOUT_EVERY = 8
+ROUND = 25  # kills of one queue manager, whose reports and copies all stay until the end
 
 
 def message_id(number: int) -> bytes:
@@ -268,25 +270,36 @@ def storm(home: Path, kills: int, workers: int, seed: int) -> int:
         return triggers
 
 
+def run_round(kills: int, workers: int, seed: int) -> collections.Counter[str]:
+    """One queue manager; what was found."""
+    with tempfile.TemporaryDirectory(prefix="penstock-reports-") as made:
+        home = Path(made)
+        penstock.create(MANAGER, home, **SETTINGS)
+        with penstock.connect(MANAGER, home=home) as qm:
+            define(qm)
+        triggers = storm(home, kills, workers, seed)
+        with penstock.connect(MANAGER, home=home) as qm:  # restarted from its files
+            seen = look(qm)
+        check(home, seen, triggers)
+    return collections.Counter(
+        messages=len(seen.arrived), calls=len(seen.called), triggers=triggers
+    )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=150)
     parser.add_argument("--workers", type=int, default=6)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="penstock-reports-") as made:
-        home = Path(made)
-        penstock.create(MANAGER, home, **SETTINGS)
-        with penstock.connect(MANAGER, home=home) as qm:
-            define(qm)
-        triggers = storm(home, given.kills, given.workers, given.seed)
-        with penstock.connect(MANAGER, home=home) as qm:  # restarted from its files
-            seen = look(qm)
-        check(home, seen, triggers)
-        print(
-            f"{given.kills} kills, seed {given.seed}: {len(seen.arrived)} messages with their "
-            f"reports and copies, {len(seen.called)} calls, {triggers} trigger messages"
-        )
+    found = collections.Counter[str]()
+    for done in range(0, given.kills, ROUND):
+        kills = min(ROUND, given.kills - done)
+        found += run_round(kills, given.workers, given.seed * 100000 + done)
+    print(
+        f"{given.kills} kills, seed {given.seed}: {found['messages']} messages with their reports "
+        f"and copies, {found['calls']} calls, {found['triggers']} trigger messages"
+    )
     return 0
 
 
