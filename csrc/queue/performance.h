@@ -15,8 +15,9 @@
  *
  * Who makes the message. The call that has caused the event, when it has ended: region.events_fired
  * tells the binding of this process, header.performance which queue it is. When its process is
- * killed before, whoever looks there next. A hint that another queue's overwrites is given again by
- * the next put or get on the queue.
+ * killed before, whoever looks there next. An event whose taker is killed before it has made the
+ * message is lost. A hint that another queue's overwrites is given again by the next put or get on
+ * the queue.
  *
  * Invariants
  *   1. Nothing happens while PERFMEV is disabled, but that statistics are kept.

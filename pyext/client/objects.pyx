@@ -233,30 +233,10 @@ cdef class ObjectCatalog(Attachment):
         """(type, name, attribute list) of an object."""
         return self.read_stamped(slot, generation)[:3]
 
-    def read_deleted(self, uint32_t slot, uint32_t generation):
-        """The attribute list of an object that may be logically deleted."""
-        cdef ps_object_name full
-        cdef uint32_t length = 0, capacity = ATTRIBUTES_TYPICAL
-        cdef int reason
-        cdef bytes attrs
-        cdef char *room
-        while True:
-            attrs = PyBytes_FromStringAndSize(NULL, capacity)
-            room = attrs
-            self.begin()
-            with nogil:
-                reason = mqe_read_deleted(
-                    self.manager, slot, generation, &full, room, capacity, &length
-                )
-            self.busy -= 1
-            if reason:
-                fail(reason)
-            if length <= capacity:
-                return attrs[:length]
-            capacity = length
-
-    def read_stamped(self, uint32_t slot, uint32_t generation):
-        """(type, name, attribute list, definition version, name space, instance) of an object."""
+    def read_stamped(self, uint32_t slot, uint32_t generation, bint deleted_too=False):
+        """(type, name, attribute list, definition version, name space, instance) of an object.
+        `deleted_too`: also of one that is logically deleted; its definition version is 0.
+        """
         cdef ps_object_name full
         cdef uint32_t length = 0, capacity = ATTRIBUTES_TYPICAL
         cdef uint64_t version = 0
@@ -268,9 +248,14 @@ cdef class ObjectCatalog(Attachment):
             room = attrs
             self.begin()
             with nogil:
-                reason = mqe_read_object(
-                    self.manager, slot, generation, &full, room, capacity, &length, &version
-                )
+                if deleted_too:
+                    reason = mqe_read_deleted(
+                        self.manager, slot, generation, &full, room, capacity, &length
+                    )
+                else:
+                    reason = mqe_read_object(
+                        self.manager, slot, generation, &full, room, capacity, &length, &version
+                    )
             self.busy -= 1
             if reason:
                 fail(reason)

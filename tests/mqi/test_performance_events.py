@@ -309,6 +309,19 @@ def test_an_event_of_a_queue_that_is_gone_fails_nobodys_call(
     assert events(qmgr.qm) == []
 
 
+def test_an_event_has_its_message_though_the_definition_cannot_be_changed(
+    qmgr: QmgrFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*arguments: object) -> None:
+        raise penstock.StorageMediumFull(ReasonCode.STORAGE_MEDIUM_FULL, "the journal is full")
+
+    monkeypatch.setattr(performance_events, "change", refused)
+    name = qmgr.local(maxdepth=2, qdepthhi=50, qdphiev="ENABLED")
+    with qmgr.qm.queue(name) as queue:
+        queue.put(b"x")
+    assert reasons(qmgr.qm, name) == [HIGH]
+
+
 def test_the_event_queue_itself_has_no_event_messages(qmgr: QmgrFixture) -> None:
     """A program that takes them would cause the next one with each get."""
     name = qmgr.local(maxdepth=1)

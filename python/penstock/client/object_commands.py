@@ -573,7 +573,8 @@ def _one_object(
             continue
         slot, generation, number, _ = found
         try:
-            attrs = manager.read_deleted(slot, generation)  # on z/OS such a queue is found
+            # on z/OS a logically deleted queue is found
+            attrs = manager.read_stamped(slot, generation, deleted_too=True)[2]
         except UnknownObjectName:
             continue  # deleted concurrently
         yield wanted[first.name_space, number], name, attrs, slot, generation

@@ -16,17 +16,13 @@ from .._mqi_constants import selectors as mq
 from .._mqi_constants.values import MQEVR_DISABLED, MQEVR_ENABLED, MQQSIE_HIGH, MQQSIE_OK
 from ..constants import NAME_LENGTH, ReasonCode
 from ..errors import MQError
-from ..objects.codec import encode, pruned, read
 from ..objects.system import EVENT_QUEUE
-from ..objects.types import TYPES
+from .own_changes import change
 from .report_messages import log_lost
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from .._engine import Connection
-    from ..objects.attribute import Stored
 
 _COMMAND = 45  # MQCMD_PERFM_EVENT
 _TYPE_EVENT, _TYPE_INTEGER, _TYPE_STRING = 7, 3, 4  # MQCFT_EVENT, _INTEGER, _STRING
@@ -77,8 +73,8 @@ def make(
     puts: int,
     gets: int,
 ) -> None:
-    """Changes the definition of the queue, and puts the event message; one that has no place is
-    logged.
+    """Puts the event message, of which one that has no place is logged, and changes the definition
+    of the queue. The message comes first: a full journal has no room for the change.
 
     Args:
         slot, generation: the queue.
@@ -90,14 +86,14 @@ def make(
         QueueDeleted: the queue is gone. Others: the connection has ended.
     """
     reason, changes = _EVENTS[event]
-    name = _change(qm, slot, generation, changes)
-    if name == EVENT_QUEUE:  # who takes event messages would cause the next one with each get
-        return
-    message = event_message(qm.name, name, reason, (seconds, high_depth, puts, gets))
-    try:
-        qm.put_event(EVENT_QUEUE, message)
-    except MQError as error:
-        log_lost(qm, EVENT_QUEUE, "", error.reason)
+    name = qm.read_object(slot, generation)[1]
+    if name != EVENT_QUEUE:  # who takes event messages would cause the next one with each get
+        message = event_message(qm.name, name, reason, (seconds, high_depth, puts, gets))
+        try:
+            qm.put_event(EVENT_QUEUE, message)
+        except MQError as error:
+            log_lost(qm, EVENT_QUEUE, "", error.reason)
+    change(qm, slot, generation, changes, {})
 
 
 def event_message(
@@ -123,16 +119,3 @@ def event_message(
     for selector, number in enumerate(statistics, _TIME_SINCE_RESET):
         parts.append(_INTEGER.pack(_TYPE_INTEGER, _INTEGER.size, selector, min(number, 0x7FFFFFFF)))
     return b"".join(parts)
-
-
-def _change(qm: Connection, slot: int, generation: int, changes: Mapping[int, Stored]) -> str:
-    """Changes attributes of a queue, whoever else changes it meanwhile; its name."""
-    kind = TYPES["QLOCAL"]
-    while True:
-        number, name, attrs, version, space, instance = qm.read_stamped(slot, generation)
-        changed = {**read(kind, attrs), **changes}
-        if qm.alter_object(
-            slot, generation, number, name, encode(pruned(kind, changed)), version, False, space,
-            instance,
-        ):  # fmt: skip
-            return name

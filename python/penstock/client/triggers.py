@@ -35,8 +35,9 @@ from .._mqi_constants.values import (
 )
 from ..constants import NAME_SPACE_OTHERS, NAME_SPACE_QUEUE_MANAGERS, NAME_SPACE_QUEUES
 from ..errors import MQError
-from ..objects.codec import encode, pruned, read
+from ..objects.codec import read
 from ..objects.types import TYPES
+from .own_changes import change
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
@@ -92,7 +93,8 @@ def made(qm: Connection, slot: int, generation: int) -> None:
         qm.trigger_note(slot, generation)
         queue = _attributes(qm, slot, generation)
         if queue[mq.MQIA_TRIGGER_TYPE] == MQTT_DEPTH:
-            _set_notrigger(qm, slot, generation)
+            armed = {mq.MQIA_TRIGGER_CONTROL: MQTC_ON}
+            change(qm, slot, generation, {mq.MQIA_TRIGGER_CONTROL: MQTC_OFF}, armed)
     except MQError:
         return
 
@@ -220,21 +222,6 @@ def _attributes(qm: Connection, slot: int, generation: int) -> dict[int, Stored]
     """The attributes of a queue. Raises MQError."""
     _, name, attrs = qm.read_object(slot, generation)
     return {**read(TYPES["QLOCAL"], attrs), mq.MQCA_Q_NAME: name}
-
-
-def _set_notrigger(qm: Connection, slot: int, generation: int) -> None:
-    """Sets NOTRIGGER, unless somebody has changed the trigger control meanwhile."""
-    kind = TYPES["QLOCAL"]
-    stored: dict[int, Stored] = {mq.MQIA_TRIGGER_CONTROL: MQTC_ON}
-    while stored[mq.MQIA_TRIGGER_CONTROL] == MQTC_ON:
-        number, name, attrs, version, space, instance = qm.read_stamped(slot, generation)
-        stored = read(kind, attrs)
-        changed = {**stored, mq.MQIA_TRIGGER_CONTROL: MQTC_OFF}
-        if qm.alter_object(
-            slot, generation, number, name, encode(pruned(kind, changed)), version, False, space,
-            instance,
-        ):  # fmt: skip
-            return
 
 
 def _queues_of(qm: Connection, initiation: str) -> list[tuple[int, int]]:

@@ -53,7 +53,8 @@ class Noun(NamedTuple):
     @property
     def heading(self) -> str:
         """The title before each object of a DISPLAY."""
-        return self.title if self.title.startswith("queue st") else self.title.title()
+        as_it_is = ("queue status", "queue statistics")
+        return self.title if self.title in as_it_is else self.title.title()
 
 
 _ZOS = ("CSQ9022I", "CSQ9022I", "CSQ9022I", "CSQM201I")  # z/OS has no numbers of its own kinds
