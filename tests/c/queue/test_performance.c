@@ -3,7 +3,7 @@
 
 #include "fixtures/engine_fixture.h"
 
-enum { LONG_MS = 1000 * 1000, SLOT = 7 };
+enum { LONG_MS = 10 * 1000, LONGER_US = LONG_MS * 1000 + 1, SLOT = 7 };
 
 static struct mqx_object object;
 static struct mqx_header header;
@@ -112,7 +112,7 @@ TEST(the_service_timer_begins_with_a_put_to_an_empty_queue_and_with_each_get)
     CHECK(first != MQX_SERVICE_OFF);
     put();
     CHECK(object.performance.service_us == first);
-    object.performance.service_us = 1; /* long ago */
+    object.performance.service_us = first - LONGER_US;
     get();
     CHECK_INT(taken(), MQX_EVENT_SERVICE_HIGH);
     CHECK(object.performance.service_us > first - 1);
@@ -131,10 +131,11 @@ TEST(a_put_cannot_be_ok_and_can_be_too_late)
     CHECK_INT(taken(), 0);
     start(MQX_EVENT_SERVICE_HIGH, 0, 100);
     put();
-    object.performance.service_us = 1;
+    const uint64_t long_ago = object.performance.service_us - LONGER_US;
+    object.performance.service_us = long_ago;
     put();
     CHECK_INT(taken(), MQX_EVENT_SERVICE_HIGH);
-    CHECK(object.performance.service_us == 1);
+    CHECK(object.performance.service_us == long_ago);
 }
 
 TEST(what_is_owed_is_hinted_again_by_the_next_call)
