@@ -4,6 +4,7 @@
 #include "catalog/attr_cells.h"
 
 #include "base/assert.h"
+#include "base/checksum.h"
 #include "base/error.h"
 #include "journal/group_commit.h"
 #include "region/arena.h"
@@ -14,8 +15,10 @@
 struct trailer {
     uint64_t definition_version;
     uint64_t instance;
+    uint32_t sum;
+    uint32_t zero;
 };
-MQX_STATIC_ASSERT(sizeof(struct trailer) == 16, "trailer of an attribute list");
+MQX_STATIC_ASSERT(sizeof(struct trailer) == 24, "trailer of an attribute list");
 
 /* Do list and trailer lie in memory that the arena has? */
 static bool is_within_arena(const struct mqx_region *region, uint32_t cell, uint32_t length)
@@ -27,11 +30,23 @@ static bool is_within_arena(const struct mqx_region *region, uint32_t cell, uint
     return mqx_cells(region, cell + (uint32_t)((bytes - 1) / MQX_CELL)) != NULL;
 }
 
+uint32_t mqx_attrs_sum(const struct ps_object_name *name, const void *list, uint32_t length)
+{
+    MQX_ASSERT(name != NULL);
+    MQX_ASSERT(list != NULL || length == 0);
+    const uint32_t sum = mqx_crc32c(0, name, sizeof *name);
+    return length == 0 ? sum : mqx_crc32c(sum, list, length);
+}
+
 int mqx_attrs_store(struct mqx_store *store, const struct mqx_definition *def, uint32_t *owner,
                     uint32_t *out_cell)
 {
     const uint32_t length = def->attrs_length;
-    const struct trailer trailer = {mqx_journal_unit_id(store), def->name.instance};
+    const struct trailer trailer = {
+        .definition_version = mqx_journal_unit_id(store),
+        .instance = def->name.instance,
+        .sum = mqx_attrs_sum(&def->name, def->attrs, length),
+    };
     MQX_ASSERT(length <= MQX_ATTRS_MAX);
     MQX_ASSERT(def->attrs != NULL || length == 0);
     MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.header->arena_lock));
@@ -72,6 +87,7 @@ int mqx_attrs_read(const struct mqx_region *region, uint32_t cell, uint32_t leng
     const unsigned char *list = mqx_cells(region, cell);
     MQX_ASSERT((uintptr_t)list % MQX_CELL == 0);
     memcpy(&trailer, list + length, sizeof trailer);
-    *out = (struct mqx_attrs){list, length, trailer.definition_version, trailer.instance};
+    *out = (struct mqx_attrs){
+        list, length, trailer.definition_version, trailer.instance, trailer.sum};
     return MQX_OK;
 }

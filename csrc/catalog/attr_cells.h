@@ -5,7 +5,11 @@
  *   attribute list      definition.h. object.attrs names its cells, object.attrs_length its bytes;
  *                       object.pending_attrs and .pending_length name the list of an alter that is
  *                       in progress.
- *   trailer             the 16 bytes behind a list in its cells: definition version, instance.
+ *   trailer             the 24 bytes behind a list in its cells: definition version, instance,
+ *                       sum.
+ *   sum                 CRC-32C of the definition: name space, type, name, instance, list. Who
+ *                       reads a whole list compares it: a list that was changed in the region is
+ *                       neither shown nor written to a checkpoint.
  *   definition version  a number that differs between any two lists that were ever stored. An alter
  *                       that names the version it was made from fails when another one came first
  *                       (MQE_CHANGED); a reader of a long list begins again when it changes.
@@ -31,6 +35,7 @@ struct mqx_attrs { /* a stored list, as read */
     uint32_t length;
     uint64_t definition_version;
     uint64_t instance;           /* of struct ps_object_name */
+    uint32_t sum;
 };
 
 /* Stores list and trailer in fresh cells. `owner`, a word of the region that is the caller's to
@@ -41,7 +46,10 @@ int mqx_attrs_store(struct mqx_store *store, const struct mqx_definition *def, u
 int mqx_attrs_free(struct mqx_region *region, uint32_t cell, uint32_t length,
                    uint32_t *owner) MQX_MUST_USE;
 
-/* The list at `cell`, validated to lie in the region. */
+/* The sum of a definition. */
+uint32_t mqx_attrs_sum(const struct ps_object_name *name, const void *list, uint32_t length);
+
+/* The list at `cell`, validated to lie in the region; its sum is the caller's to compare. */
 int mqx_attrs_read(const struct mqx_region *region, uint32_t cell, uint32_t length,
                    struct mqx_attrs *out) MQX_MUST_USE;
 

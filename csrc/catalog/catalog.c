@@ -492,14 +492,19 @@ static int repair_alter(struct mqx_store *store, uint32_t context, uint32_t slot
 {
     struct mqx_region *region = &store->region;
     const struct mqx_object *object = mqx_object(region, slot);
-    const struct ps_object_name name = {.name_space = object->name_space, .type = object->type};
+    struct ps_object_name name = {.name_space = object->name_space, .type = object->type};
     struct mqx_attrs attrs;
     struct mqx_values values;
     MQX_ASSERT(object != NULL);
+    memcpy(name.name, object->name, sizeof name.name);
     if (mqx_load_relaxed(&object->state) != MQX_OBJ_LOGGED) {
         return end_alter(region, context, slot, NULL, 0);
     }
     int status = mqx_attrs_read(region, object->pending_attrs, object->pending_length, &attrs);
+    name.instance = attrs.instance;
+    if (status == MQX_OK && mqx_attrs_sum(&name, attrs.list, attrs.length) != attrs.sum) {
+        status = mqx_region_damage(region, "a definition, its sum", attrs.sum);
+    }
     if (status == MQX_OK) {
         status = mqx_definition_read_values(&name, attrs.list, attrs.length, &values);
     }

@@ -162,6 +162,7 @@ struct reading { /* of one list, in pieces of one lock hold each */
     uint32_t length;
     bool deleted_too;            /* also of a logically deleted object */
     uint64_t definition_version; /* of the list that is being read; 0: none yet */
+    uint32_t sum;
 };
 
 /* Begins with another list than before: name and length are those of the new one. */
@@ -172,6 +173,7 @@ static void begin_list(struct reading *reading, const struct mqx_object *object,
     reading->definition_version = attrs->definition_version;
     reading->done = 0;
     reading->length = attrs->length;
+    reading->sum = attrs->sum;
     reading->name->name_space = object->name_space;
     reading->name->type = object->type;
     memcpy(reading->name->name, object->name, sizeof object->name);
@@ -217,6 +219,17 @@ static int read_piece(const struct mqx_region *region, uint32_t slot, uint32_t g
     return reading->done >= wanted ? MQX_OK : MQX_BUSY;
 }
 
+/* A list that was not read as a whole is not compared. */
+static int check_sum(const struct mqx_region *region, const struct reading *reading)
+{
+    MQX_ASSERT(reading->done <= reading->length);
+    if (reading->done < reading->length ||
+        mqx_attrs_sum(reading->name, reading->to, reading->length) == reading->sum) {
+        return MQX_OK;
+    }
+    return mqx_region_damage(region, "a definition, its sum", reading->sum);
+}
+
 static int read_list(struct mqx_region *region, uint32_t slot, uint32_t generation,
                      struct reading *reading)
 {
@@ -230,9 +243,11 @@ static int read_list(struct mqx_region *region, uint32_t slot, uint32_t generati
             mqx_catalog_drop_lock(region);
         }
     }
-    return status == MQX_BUSY ? mqx_fail(MQRC_OBJECT_IN_USE, "the object in slot %u is altered "
-                                         "faster than it can be read", slot)
-                              : status;
+    if (status == MQX_BUSY) {
+        return mqx_fail(MQRC_OBJECT_IN_USE,
+                        "the object in slot %u is altered faster than it can be read", slot);
+    }
+    return status == MQX_OK ? check_sum(region, reading) : status;
 }
 
 int mqx_catalog_read(struct mqx_store *store, uint32_t slot, uint32_t generation,

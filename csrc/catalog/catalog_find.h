@@ -26,7 +26,8 @@ int mqx_catalog_next_gone(struct mqx_store *store, uint32_t *slot,
 bool mqx_catalog_is_journalled(struct mqx_store *store, uint32_t slot,
                                uint32_t generation) MQX_MUST_USE;
 /* Copies name and attribute list (capacity bytes at most; *out_length is the full length), as the
- * journal has them, and the list's definition version. 2085; 2052 when it is logically deleted;
+ * journal has them, and the list's definition version. A list that is copied whole is the one that
+ * was stored (attr_cells.h). 2085; 2052 when it is logically deleted;
  * 2042 when it is altered faster than it can be read. */
 int mqx_catalog_read(struct mqx_store *store, uint32_t slot, uint32_t generation,
                      struct ps_object_name *name, void *attrs, uint32_t capacity,

@@ -11,13 +11,18 @@
 
 #include <string.h>
 
-enum { SERVICE_EVENTS = MQX_EVENT_SERVICE_HIGH | MQX_EVENT_SERVICE_OK };
+enum {
+    SERVICE_EVENTS = MQX_EVENT_SERVICE_HIGH | MQX_EVENT_SERVICE_OK,
+    SUMMED = 4 + 4 + MQX_NAME_SIZE, /* bytes that name_sum is of: name space, type, name */
+};
+MQX_STATIC_ASSERT(offsetof(struct mqx_object, name_space) + SUMMED ==
+                      offsetof(struct mqx_object, name) + MQX_NAME_SIZE,
+                  "name space, type and name lie together");
 
 uint32_t mqx_object_name_sum(const struct mqx_object *object)
 {
     MQX_ASSERT(object != NULL);
-    const uint32_t crc = mqx_crc32c(0, &object->name_space, sizeof object->name_space);
-    return mqx_crc32c(crc, object->name, sizeof object->name);
+    return mqx_crc32c(0, &object->name_space, SUMMED);
 }
 
 void mqx_object_fill_values(struct mqx_object *object, const struct mqx_values *values)

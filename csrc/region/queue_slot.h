@@ -76,8 +76,8 @@ struct mqx_level {
 MQX_STATIC_ASSERT(sizeof(struct mqx_level) == 24, "level");
 
 struct mqx_performance {      /* performance events and statistics of a local queue */
-    uint32_t enabled;         /* atomic: enum mqx_performance_event; attribute value, of which an
-                               * event that occurs takes its own bit */
+    uint32_t enabled;         /* atomic: enum mqx_performance_event; attribute value, which an event
+                               * that occurs changes, too */
     uint32_t pending;         /* atomic: of these, what has occurred; the event message is owed */
     uint32_t interval_ms;     /* QSVCINT; attribute value */
     uint8_t high_percent;     /* QDEPTHHI; attribute value */
@@ -151,7 +151,7 @@ struct mqx_object {
                                * of; 0 when there is none of that name */
     /* what the name table's words are compared with (name_table.h); catalog lock */
     uint32_t name_next_inverse; /* complement of name_next; both 0 until the first link */
-    uint32_t name_sum;        /* CRC-32C of name_space and name */
+    uint32_t name_sum;        /* CRC-32C of name_space, type and name */
     uint32_t deleted_generation; /* set together with DELETING; a state alone deletes nothing */
     uint32_t open_other;      /* slots lock, as open_input */
     uint64_t instance;        /* of the name, as in the attribute list's trailer */

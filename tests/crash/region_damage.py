@@ -4,8 +4,8 @@
 
 In each round a worker puts messages that are acknowledged, this program changes words of the live
 region, the worker calls everything and leaves, and another process starts the queue manager again.
-A round is violated by a signal in the worker, a call that does not return, a start that is
-refused, or an acknowledged message that is missing. Status 0: none was.
+A round is violated by a signal in the worker, an exception that is no MQError, a call that does not
+return, a start that is refused, or an acknowledged message that is missing. Status 0: none was.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ import struct
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -84,7 +86,26 @@ def call_something(
         pass
 
 
-def work(home: Path, seed: int, ready: int, go: int) -> NoReturn:
+def in_child(program: Callable[[], None]) -> int:
+    """A forked process that runs this and nothing of what its parent has begun. Returns its pid."""
+    pid = os.fork()
+    if pid == 0:
+        status = 7
+        try:
+            program()
+            status = 0
+        except SystemExit as end:
+            status = int(end.code or 0)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+    return pid
+
+
+def work(home: Path, seed: int, ready: int, go: int) -> None:
     """The worker: until the damage, and after it."""
     random_ = random.Random(seed)
     qm, queues = begin(home, random_)
@@ -98,7 +119,6 @@ def work(home: Path, seed: int, ready: int, go: int) -> NoReturn:
         qm.close()
     except penstock.MQError:
         pass
-    os._exit(0)
 
 
 def look(home: Path, seed: int) -> NoReturn:
@@ -114,11 +134,11 @@ def look(home: Path, seed: int) -> NoReturn:
                         seen |= {int(text)} if text.isdigit() else set()
             missing = [number for number in range(count) if number not in seen]
     except penstock.MQError as error:
-        print(f"the restart is refused: {error}", flush=True)
-        os._exit(5)
+        print(f"the restart is refused: {error}")
+        sys.exit(5)
     if missing:
-        print(f"{len(missing)} of {count} acknowledged messages are missing", flush=True)
-    os._exit(6 if missing else 0)
+        print(f"{len(missing)} of {count} acknowledged messages are missing")
+    sys.exit(6 if missing else 0)
 
 
 def stretches(region: int) -> list[tuple[int, int]]:
@@ -184,9 +204,7 @@ def run_round(home: Path, seed: int) -> str:
     """One round; "" when nothing was violated."""
     ready_in, ready = os.pipe()
     go, go_out = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        work(home, seed, ready, go)
+    pid = in_child(lambda: work(home, seed, ready, go))
     os.close(ready)
     os.close(go)
     if not os.read(ready_in, 1):
@@ -202,10 +220,7 @@ def run_round(home: Path, seed: int) -> str:
     wrong = outcome(pid)
     if wrong:
         return f"the worker: {wrong}"
-    pid = os.fork()
-    if pid == 0:
-        look(home, seed)
-    wrong = outcome(pid)
+    wrong = outcome(in_child(lambda: look(home, seed)))
     for name in names:
         Path(name).unlink(missing_ok=True)
     return f"the restart: {wrong}" if wrong else ""

@@ -1,6 +1,6 @@
 /*
  * test_attr_cells.c - proves attr_cells.h: lists are kept to the byte, each with a version of its
- * own, freed whole, and a damaged reference is found.
+ * own, freed whole, and a damaged reference or list is found.
  */
 #include "fixtures/catalog_fixture.h"
 
@@ -49,6 +49,26 @@ TEST(two_stored_lists_never_have_one_definition_version)
     CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
+TEST(the_sum_of_a_definition_is_of_its_name_its_instance_and_its_list)
+{
+    const struct mqx_definition def = fixture_definition("Q", NULL);
+    struct ps_object_name other = def.name;
+    struct mqx_attrs attrs;
+    start();
+    const uint32_t cell = store_list("list", 4, 7);
+    CHECK_INT(mqx_attrs_read(region_of(), cell, 4, &attrs), 0);
+    CHECK(mqx_attrs_sum(&other, "list", 4) != attrs.sum); /* instance 0 */
+    other.instance = 7;
+    CHECK_INT(mqx_attrs_sum(&other, "list", 4), attrs.sum);
+    CHECK(mqx_attrs_sum(&other, "lisu", 4) != attrs.sum);
+    other.type++;
+    CHECK(mqx_attrs_sum(&other, "list", 4) != attrs.sum);
+    other.type--;
+    other.name[0] = 'R';
+    CHECK(mqx_attrs_sum(&other, "list", 4) != attrs.sum);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
+}
+
 TEST(freed_lists_are_used_again)
 {
     static const unsigned char bytes[1000] = {1};
@@ -90,8 +110,8 @@ TEST(a_reference_beyond_the_arena_or_a_length_beyond_the_limit_stops_the_queue_m
     (void)store_list("abc", 3, 0);
     const uint64_t cells = region_of()->header->area[MQX_AREA_ARENA].capacity / MQX_CELL;
     CHECK_INT(mqx_attrs_read(region_of(), (uint32_t)cells - 1, 8, &attrs), 0); /* the last cell */
-    CHECK_INT(mqx_attrs_read(region_of(), (uint32_t)cells - 1, 49, &attrs),
-              MQRC_Q_MGR_NOT_AVAILABLE); /* 49 and 16 bytes are two cells */
+    CHECK_INT(mqx_attrs_read(region_of(), (uint32_t)cells - 1, 41, &attrs),
+              MQRC_Q_MGR_NOT_AVAILABLE); /* 41 and 24 bytes are two cells */
     CHECK(is_stopped_by_damage("attribute list"));
 }
 

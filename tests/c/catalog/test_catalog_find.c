@@ -4,6 +4,8 @@
  */
 #include "fixtures/catalog_fixture.h"
 
+#include "catalog/attr_cells.h"
+
 TEST(a_defined_queue_is_found_by_its_name_and_has_the_documented_defaults)
 {
     struct fixture_queue q, found;
@@ -149,6 +151,43 @@ TEST(a_damaged_reference_to_a_list_is_a_reason_code_and_stops_the_queue_manager)
     CHECK_INT(mqx_catalog_read(process.store, q.slot, q.generation, &name, NULL, 0, &length,
                                &version), MQRC_Q_MGR_NOT_AVAILABLE);
     CHECK(is_stopped_by_damage("attribute list"));
+}
+
+TEST(a_list_that_was_changed_in_the_region_is_not_read)
+{
+    struct fixture_queue q;
+    struct ps_object_name name;
+    struct mqx_attrs attrs;
+    struct fixture_attrs given = {.length = 0};
+    unsigned char list[64];
+    uint32_t length = 0;
+    uint64_t version = 0;
+    start();
+    fixture_attr(&given, 15, 77); /* MAXDEPTH */
+    CHECK_INT(fixture_define(&process, "Q", &given, &q), 0);
+    const struct mqx_object *object = mqx_object(region_of(), q.slot);
+    CHECK_INT(mqx_attrs_read(region_of(), object->attrs, object->attrs_length, &attrs), 0);
+    CHECK_INT(mqx_catalog_read(process.store, q.slot, q.generation, &name, list, sizeof list,
+                               &length, &version), 0);
+    ((unsigned char *)(uintptr_t)attrs.list)[length - 8]++;
+    CHECK_INT(mqx_catalog_read(process.store, q.slot, q.generation, &name, list, 4, &length,
+                               &version), 0); /* a part: the caller comes again */
+    CHECK_INT(mqx_catalog_read(process.store, q.slot, q.generation, &name, list, sizeof list,
+                               &length, &version), MQRC_Q_MGR_NOT_AVAILABLE);
+    CHECK(is_stopped_by_damage("a definition, its sum"));
+}
+
+TEST(a_type_that_was_changed_in_the_region_is_not_found)
+{
+    struct fixture_queue q;
+    struct mqe_found found;
+    const struct mqx_definition def = fixture_definition("Q", NULL);
+    start();
+    CHECK_INT(fixture_define(&process, "Q", NULL, &q), 0);
+    mqx_object(region_of(), q.slot)->type = 99;
+    CHECK_INT(mqx_catalog_find(process.store, def.name.name_space, def.name.name, 0, &found),
+              MQRC_Q_MGR_NOT_AVAILABLE);
+    CHECK(is_stopped_by_damage("the name of an object"));
 }
 
 TEST(the_fixture_is_cleared_away)
