@@ -18,7 +18,7 @@ struct trailer {
     uint32_t sum;
     uint32_t zero;
 };
-MQX_STATIC_ASSERT(sizeof(struct trailer) == 24, "trailer of an attribute list");
+MQX_STATIC_ASSERT(sizeof(struct trailer) == MQX_ATTRS_TRAILER, "trailer of an attribute list");
 
 /* Do list and trailer lie in memory that the arena has? */
 static bool is_within_arena(const struct mqx_region *region, uint32_t cell, uint32_t length)

@@ -30,6 +30,8 @@
 #include "catalog/definition.h"
 #include "region/store.h"
 
+enum { MQX_ATTRS_TRAILER = 24 };
+
 struct mqx_attrs { /* a stored list, as read */
     const unsigned char *list;   /* in the region */
     uint32_t length;

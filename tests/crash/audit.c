@@ -7,6 +7,7 @@
  */
 #include "crash_fixture.h"
 
+#include "catalog/attr_cells.h"
 #include "queue/id_index.h"
 #include "queue/queue.h"
 
@@ -183,10 +184,11 @@ static void mark_object(struct audit *audit, uint32_t slot)
         complain(audit, "object %u is open though no call runs", slot);
     }
     if (object->attrs != 0) {
-        mark_cells(audit, object->attrs, object->attrs_length, "attributes");
+        mark_cells(audit, object->attrs, object->attrs_length + MQX_ATTRS_TRAILER, "attributes");
     }
     if (object->pending_attrs != 0) {
-        mark_cells(audit, object->pending_attrs, object->pending_length, "pending attributes");
+        mark_cells(audit, object->pending_attrs, object->pending_length + MQX_ATTRS_TRAILER,
+                   "pending attributes");
     }
     audit->present = audit->put = audit->got = 0;
     for (int p = 0; p < MQX_PRIORITY_COUNT; p++) {

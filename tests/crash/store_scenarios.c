@@ -305,6 +305,42 @@ static void structure(mqe_manager *m)
     expect("delete", mqe_delete(m, s.slot, s.generation, 0));
 }
 
+/* Depth and service events of a queue, which is filled and emptied; what is owed is taken. */
+static void performance_events(mqe_manager *m)
+{
+    static const struct {
+        struct ps_attr head;
+        int64_t value;
+    } manager_attrs[] = {{{53, 1, 8}, 1}},
+      queue_attrs[] = {{{15, 1, 8}, 3}, {{40, 1, 8}, 50}, {{43, 1, 8}, 1}, {{46, 1, 8}, 2}};
+    const struct ps_object_name manager_name = object_name(105, 5, "QM"),
+                                q_name = object_name(1, 1, "EQ");
+    const struct mqe_found own = define_once(m, &manager_name, manager_attrs, sizeof manager_attrs);
+    const struct mqe_found queue = define_once(m, &q_name, queue_attrs, sizeof queue_attrs);
+    const struct crash_fixture q = {.slot = {queue.slot}, .generation = {queue.generation}};
+    struct mqe_queue_statistics found;
+    uint32_t slot = 0, generation = 0;
+    uint64_t id;
+    expect("clear", mqe_clear(m, queue.slot, queue.generation));
+    for (uint64_t i = 1; i < 4; i++) {
+        expect("put", fixture_put(m, NULL, &q, 0, i, i == 2, 100));
+    }
+    if (fixture_put(m, NULL, &q, 0, 4, false, 100) != MQRC_Q_FULL) {
+        expect("a put to the full queue", MQRC_UNEXPECTED_ERROR);
+    }
+    for (uint64_t i = 1; i < 4; i++) {
+        expect("get", fixture_get(m, NULL, &q, 0, 0, 0, 0, &id));
+    }
+    if (!mqe_performance_take(m, &slot, &generation, &found)) {
+        expect("an event", MQRC_UNEXPECTED_ERROR);
+    }
+    do {
+        expect("statistics", mqe_queue_statistics_reset(m, slot, generation, &found));
+    } while (mqe_performance_take(m, &slot, &generation, &found));
+    expect("delete", mqe_delete(m, queue.slot, queue.generation, 1));
+    expect("delete", mqe_delete(m, own.slot, own.generation, 0));
+}
+
 static void checkpoint(mqe_manager *m)
 {
     expect("checkpoint", mqe_checkpoint(m));
@@ -524,6 +560,7 @@ const struct scenario scenarios[] = {
     {"temporary_queue_in_use", temporary_queue_in_use, 3, false, 0, false, NOTHING},
     {"permanent_queue", permanent_queue, 3, false, 0, false, NOTHING},
     {"structure", structure, 3, false, 0, false, NOTHING},
+    {"performance_events", performance_events, 3, false, 0, false, NOTHING},
     {"checkpoint", checkpoint, 3, false, 0, false, NOTHING},
     {"return_memory", return_memory, 80, true, 0, false, NOTHING},
     {"clear_queue", clear_queue, 80, true, 0, false, NOTHING},
