@@ -35,14 +35,26 @@ cdef void find_number(
         memcpy(out, value, sizeof(out[0]))
 
 
+cdef bint has_text(const char *attrs, uint32_t length, int32_t selector) noexcept:
+    """Whether a list has a text that is not blank."""
+    cdef uint16_t kind = 0, size = 0
+    cdef const char *value = find_attribute(attrs, length, selector, &kind, &size)
+    return value is not NULL and size > 0 and value[0] != BLANK
+
+
 cdef void find_use(const char *attrs, uint32_t length, queue_use *out) noexcept:
-    """DEFSOPT, USAGE and SHARE of a local queue, or what they are when none is stored."""
+    """DEFSOPT, USAGE, SHARE, CLUSTER and CLUSNL of a local queue, or what they are when none is
+    stored.
+    """
     out.default_share = MQOO_INPUT_SHARED
     out.usage = MQUS_NORMAL
     out.shareability = MQQA_SHAREABLE
     find_number(attrs, length, MQIA_DEF_INPUT_OPEN_OPTION, &out.default_share)
     find_number(attrs, length, MQIA_USAGE, &out.usage)
     find_number(attrs, length, MQIA_SHAREABILITY, &out.shareability)
+    out.clustered = has_text(attrs, length, MQCA_CLUSTER_NAME) or has_text(
+        attrs, length, MQCA_CLUSTER_NAMELIST
+    )
 
 
 cdef uint32_t shared_as(uint32_t options, const queue_use *use) noexcept:

@@ -121,7 +121,7 @@ cdef Py_ssize_t report_hinted(Connection connection) except -1:
         queue.start(connection, f"in slot {slot}", MQOO_BROWSE)
         queue.to = mqe_direct(slot, generation)
         try:
-            queue.open_core(False)
+            queue.open_core(NULL)
         except MQError as error:
             if has_stopped(error.reason):
                 raise

@@ -286,7 +286,7 @@ cdef class ObjectCatalog(Attachment):
         return 0
 
     cdef int read_use(self, uint32_t slot, uint32_t generation, queue_use *out) except -1:
-        """DEFSOPT, USAGE and SHARE of a local queue."""
+        """DEFSOPT, USAGE, SHARE and whether it is in a cluster, of a local queue."""
         cdef char room[ATTRIBUTES_TYPICAL]
         cdef uint32_t length = 0
         self.read_attributes(slot, generation, room, sizeof(room), &length)

@@ -34,6 +34,8 @@ cdef class QueueHandle:
     cdef bint transmission        # a transmission queue, opened as a queue
     cdef bint chooses             # a cluster queue: an instance is chosen for each put
     cdef bint chooses_defaults    # ... and supplies the defaults
+    cdef QueueHandle here         # of these the queue here, once it has been chosen
+    cdef bint chose_here          # ... for the last put
     cdef char header[XQH_MSG_DESC]  # of a remote queue: start of the transmission header
     cdef char resolved[TWO_NAMES_LENGTH]  # ResolvedQName, ResolvedQMgrName
     cdef char local[TWO_NAMES_LENGTH]  # the same of the queue here, when `remote`
@@ -48,8 +50,8 @@ cdef class QueueHandle:
 
     cdef int start(self, Connection connection, str name, uint32_t options) except -1
     cdef int open_by_resolution(self, str manager, str dynamic_name) except -1
-    cdef int open_found(self, const mqe_found *found) except -1
-    cdef int open_core(self, bint local) except -1
+    cdef bint open_found(self, const mqe_found *found) except -1
+    cdef int open_core(self, const queue_use *use) except -1
     cdef int open_new(self, bytes definition) except -1
     cdef int enter(self, int reason) except -1
     cdef void set_destination(self, const mqe_found *found) noexcept

@@ -56,19 +56,22 @@ cdef class QueueHandle:
             return
         if not manager and 0 < len(name) <= NAME_LENGTH and name.isascii():
             reason = connection.find(NAME_SPACE_QUEUES, name, 0, &found)
-            if reason == 0 and found.type == MQQT_LOCAL:
-                self.open_found(&found)
+            if reason == 0 and found.type == MQQT_LOCAL and self.open_found(&found):
                 return
         self.open_by_resolution(manager, dynamic_name)
 
     cdef int open_by_resolution(self, str manager, str dynamic_name) except -1:
         """Opens anything but a local queue by its own name."""
+        cdef queue_use use
         name, route, definition = prepare_open(
             self.connection, self.name, manager, self.options, dynamic_name
         )
         if definition is None:
             take_route(self, route)
-            return self.open_core(route.remote is None)
+            if route.remote is not None:
+                return self.open_core(NULL)
+            self.connection.read_use(self.to.queue, self.to.queue_generation, &use)
+            return self.open_core(&use)
         self.name = name
         self.route = route
         self.opened_type = MQQT_MODEL
@@ -85,7 +88,7 @@ cdef class QueueHandle:
         at.slot, at.generation, at.type, at.resolution_version = found
         handle.start(connection, name, MQOO_INQUIRE)
         handle.to = mqe_direct(at.slot, at.generation)
-        handle.open_core(False)
+        handle.open_core(NULL)
         return handle
 
     cdef int start(self, Connection connection, str name, uint32_t options) except -1:
@@ -102,10 +105,17 @@ cdef class QueueHandle:
         memcpy(self.resolved + NAME_LENGTH, connection.padded_name, NAME_LENGTH)
         return 0
 
-    cdef int open_found(self, const mqe_found *found) except -1:
-        """Opens a local queue found by its own name."""
+    cdef bint open_found(self, const mqe_found *found) except -1:
+        """Opens a local queue found by its own name. False: it is in a cluster, and where its
+        messages go is for the resolution to say.
+        """
+        cdef queue_use use
+        self.connection.read_use(found.slot, found.generation, &use)
+        if use.clustered and self.options & MQE_OUTPUT:
+            return False
         self.set_destination(found)
-        return self.open_core(True)
+        self.open_core(&use)
+        return True
 
     cdef void set_destination(self, const mqe_found *found) noexcept:
         """The destination is that queue, nothing in between."""
@@ -115,16 +125,14 @@ cdef class QueueHandle:
         self.to.step[0].resolution_version = found.resolution_version
         self.to.step_count = 1
 
-    cdef int open_core(self, bint local) except -1:
-        """Opens the target; `local`: a local queue, whose SHARE and DEFSOPT count."""
+    cdef int open_core(self, const queue_use *use) except -1:
+        """Opens the target; `use`: of a local queue, whose SHARE and DEFSOPT count, else NULL."""
         cdef penstock_gil gil
         cdef uint32_t options = self.options & OO_CORE
-        cdef queue_use use
         cdef int reason
-        if local:
-            self.connection.read_use(self.to.queue, self.to.queue_generation, &use)
+        if use is not NULL:
             self.transmission = use.usage == MQUS_TRANSMISSION
-            options = shared_as(options, &use)
+            options = shared_as(options, use)
             confirm_gets(self)
         elif self.remote:
             options &= MQE_OUTPUT
@@ -281,6 +289,8 @@ cdef class QueueHandle:
                     self.closed = False
                     return reason
                 self.close_core(queue, MQE_CLOSE_KEEP)
+        if self.here is not None:
+            self.here.shut_with(MQE_CLOSE_KEEP)
         chain_remove(&self.link)
         return reason
 

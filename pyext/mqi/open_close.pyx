@@ -27,7 +27,8 @@ def open_local(Hconn hconn not None, Structure od not None, uint32_t options):
         return None
     queue = QueueHandle.__new__(QueueHandle)
     queue.start(hconn.qm, from_blank_padded(name, NAME_LENGTH), options)
-    queue.open_found(&found)
+    if not queue.open_found(&found):
+        return None
     return opened(hconn, queue, od, options)
 
 

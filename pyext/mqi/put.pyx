@@ -123,11 +123,12 @@ cdef int put_message(
 
 cdef inline void write_pmo(unsigned char *pmo, QueueHandle queue) noexcept:
     """Counts of destinations and resolved names."""
-    set_long(pmo, PMO_KNOWN_DEST_COUNT, 0 if queue.remote else 1)
-    set_long(pmo, PMO_UNKNOWN_DEST_COUNT, 1 if queue.remote else 0)
+    cdef bint remote = queue.remote and not queue.chose_here
+    set_long(pmo, PMO_KNOWN_DEST_COUNT, 0 if remote else 1)
+    set_long(pmo, PMO_UNKNOWN_DEST_COUNT, 1 if remote else 0)
     set_long(pmo, PMO_INVALID_DEST_COUNT, 0)
     memcpy(pmo + PMO_RESOLVED_QNAME, queue.resolved, TWO_NAMES_LENGTH)
-    if get_long(pmo, PMO_OPTIONS) & MQPMO_RESOLVE_LOCAL_Q and queue.remote:
+    if get_long(pmo, PMO_OPTIONS) & MQPMO_RESOLVE_LOCAL_Q and remote:
         memcpy(pmo + PMO_RESOLVED_QNAME, queue.local, TWO_NAMES_LENGTH)
 
 
@@ -227,6 +228,8 @@ cdef QueueHandle resolved_put1(Hconn c, const char *name, const mqe_found *found
     else:
         return None
     c.qm.read_use(queue.to.queue, queue.to.queue_generation, &use)
+    if use.clustered and found.type == MQQT_LOCAL:
+        return None
     queue.transmission = use.usage == MQUS_TRANSMISSION
     queue.closed = False
     return queue

@@ -11,6 +11,9 @@
 #                        persistence and context of the message. With a cluster instance the core
 #                        resolves -1 and 2 from the instance's definition.
 #
+#   instance here        of a cluster queue, the queue of this queue manager (CLWLUSEQ(ANY)): a put
+#                        for which it is chosen goes through a handle of its own, without a header.
+#
 # Locks. The put of the core runs without the GIL: it copies header and data.
 #
 # Errors. 2260 for data of format MQXMIT without a header, 2071 without memory; what the core says.
@@ -25,13 +28,20 @@ cdef int start_header(char *header, str queue, str manager) except -1:
     return 0
 
 
-cdef int choose_destination(QueueHandle queue, mqe_destination *to, char *header) except -1:
-    """The destination and the header of the next put: those of the instance chosen for it."""
+cdef bint choose_destination(QueueHandle queue, mqe_destination *to, char *header) except -1:
+    """The destination and the header of the next put: those of the instance chosen for it. True:
+    it is the one here, whose handle is `queue.here`.
+    """
     memcpy(to, &queue.to, sizeof(to[0]))
     memcpy(header, queue.header, XQH_MSG_DESC)
     if not queue.chooses:
-        return 0
+        return False
     instance = queue.route.choose(queue.connection)
+    queue.chose_here = instance.here
+    if instance.here:
+        open_here(queue, instance)
+        memcpy(queue.resolved + NAME_LENGTH, queue.connection.padded_name, NAME_LENGTH)
+        return True
     if queue.route.first is None:
         to.first = instance.slot
         to.first_generation = instance.generation
@@ -39,6 +49,23 @@ cdef int choose_destination(QueueHandle queue, mqe_destination *to, char *header
         instance.queue_manager, header + XQH_REMOTE_QMGR_NAME, NAME_LENGTH, "RemoteQMgrName"
     )
     memcpy(queue.resolved + NAME_LENGTH, header + XQH_REMOTE_QMGR_NAME, NAME_LENGTH)
+    return False
+
+
+cdef int open_here(QueueHandle queue, object instance) except -1:
+    """Makes `queue.here` a handle on that instance."""
+    cdef QueueHandle here = queue.here
+    if here is not None and not here.closed and here.slot == (instance.slot, instance.generation):
+        return 0
+    if here is not None:
+        here.shut_with(MQE_CLOSE_KEEP)
+    queue.here = QueueHandle(
+        queue.connection, queue.route.resolved_name, MQE_OUTPUT,
+        manager=queue.connection.name,
+    )
+    if queue.route.first is not None:  # an alias supplies the defaults
+        queue.here.to.first = queue.to.first
+        queue.here.to.first_generation = queue.to.first_generation
     return 0
 
 
@@ -95,13 +122,14 @@ cdef int transmit(
     QueueHandle queue, Unit unit, ps_descriptor *d, const ps_descriptor_ext *ext,
     const char *data, Py_ssize_t size, int32_t expiry, uint32_t flags
 ) except -1:
-    """Puts a message with its header onto the transmission queue. Returns the reason code; d then
-    holds what the embedded descriptor has.
+    """Puts a message with its header onto the transmission queue, or on the instance here. Returns
+    the reason code; d then holds what the embedded descriptor has.
     """
     cdef mqe_destination to
     cdef char header[XQH_MSG_DESC]
     cdef int reason
-    choose_destination(queue, &to, header)
+    if choose_destination(queue, &to, header):
+        return put_here(queue, unit, d, ext, data, size, expiry, flags)
     reason = transmit_to(queue, unit, &to, header, d, ext, data, size, expiry, flags, NULL)
     if reason == MQE_ATTENDED:
         reason = transmit_attended(
@@ -109,6 +137,22 @@ cdef int transmit(
         )
     if reason == RC_PUT_INHIBITED and queue.chooses:
         queue.route.require_enabled(queue.connection)
+    return reason
+
+
+cdef int put_here(
+    QueueHandle queue, Unit unit, ps_descriptor *d, const ps_descriptor_ext *ext,
+    const char *data, Py_ssize_t size, int32_t expiry, uint32_t flags
+) except -1:
+    """Puts on the instance here. When its definition changes at that moment, the next put opens it
+    anew.
+    """
+    cdef QueueHandle here = queue.here
+    cdef int reason = send(here, unit, d, ext, data, size, expiry, flags)
+    if reason == RC_PUT_INHIBITED:
+        queue.route.require_enabled(queue.connection)
+    elif reason == RC_OBJECT_CHANGED or reason == RC_Q_DELETED:
+        here.shut_with(MQE_CLOSE_KEEP)
     return reason
 
 

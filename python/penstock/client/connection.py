@@ -120,6 +120,8 @@ class QueueManager(Definitions, PreparedUnits, Reports, Scheduling, Transfers):
         Args:
             name: the queue's name.
             input, output, browse: the intended use; input and browse None: if the queue is local.
+                Puts to a local queue in a cluster may go to its other instances, as CLWLUSEQ says,
+                when both are False.
             exclusive: open for input by this handle only.
             fail_if_quiescing: puts and gets fail with 2161 once the queue manager is ending.
             manager: the queue manager that has the queue, or the name of a transmission queue or a

@@ -107,7 +107,7 @@ _CLUSTER = [
     _A("DEFCLXQ", mq.MQIA_DEF_CLUSTER_XMIT_Q_TYPE, "Transmission queues of cluster channels",
        words={"SCTQ": 0, "CHANNEL": 1}),
     _A("CLWLUSEQ", mq.MQIA_CLWL_USEQ, "Whether puts prefer a local instance of a cluster queue",
-       words={"LOCAL": 0, "ANY": 1}, unbuilt="a choice against the local queue"),
+       words={"LOCAL": 0, "ANY": 1}),
     _A("CLWLMRUC", mq.MQIA_CLWL_MRU_CHANNELS, "Most outbound cluster channels in use", MOST, low=1,
        high=MOST, unbuilt=_CLUSTERS),
     _text("CLWLEXIT", mq.MQCA_CLUSTER_WORKLOAD_EXIT, "Exit that chooses instances", _EXIT,

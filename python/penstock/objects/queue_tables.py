@@ -146,18 +146,19 @@ _row("L", "PSID", mq.MQIA_PAGESET_ID, "Page set", platform="zos", display_only=T
 
 # ---- clusters ----
 
-_row("LARC", "CLUSTER", mq.MQCA_CLUSTER_NAME, "Cluster that knows the queue; " + _NAME_LISTED, "",
-     length=NAME_LENGTH, name=True, unbuilt="clusters")  # fmt: skip
-_row("LAR", "CLUSNL", mq.MQCA_CLUSTER_NAMELIST,
-     "Namelist of clusters that know the queue; " + _NAME_LISTED, "",
-     length=NAME_LENGTH, name=True, unbuilt="clusters")  # fmt: skip
+for _types, _resolved in (("L", True), ("ARC", False)):  # a local queue: one of the instances
+    _row(_types, "CLUSTER", mq.MQCA_CLUSTER_NAME, "Cluster that knows the queue; " + _NAME_LISTED,
+         "", length=NAME_LENGTH, name=True, unbuilt="clusters", resolution=_resolved)  # fmt: skip
+    _row(_types.rstrip("C"), "CLUSNL", mq.MQCA_CLUSTER_NAMELIST,
+         "Namelist of clusters that know the queue; " + _NAME_LISTED, "",
+         length=NAME_LENGTH, name=True, unbuilt="clusters", resolution=_resolved)  # fmt: skip
 _row("LARC", "DEFBIND", mq.MQIA_DEF_BIND,
      "When an instance is chosen: at open, per message, per group",
      words={"OPEN": 0, "NOTFIXED": 1, "GROUP": 2})  # fmt: skip
 _row("LARC", "CLWLRANK", mq.MQIA_CLWL_Q_RANK, "Rank in workload balancing", high=9)
 _row("LARC", "CLWLPRTY", mq.MQIA_CLWL_Q_PRIORITY, "Priority in workload balancing", high=9)
 _row("L", "CLWLUSEQ", mq.MQIA_CLWL_USEQ, "Whether puts prefer the local instance", -3,
-     words=_USE_QUEUE, unbuilt="a choice against the local queue", inactive=(0,))  # fmt: skip
+     words=_USE_QUEUE)  # fmt: skip
 _row("C", "CLUSQMGR", mq.MQCA_CLUSTER_Q_MGR_NAME, "Queue manager of the instance", "",
      length=NAME_LENGTH, name=True, fixed=True)  # fmt: skip
 _row("C", "CLUSQT", mq.MQIA_CLUSTER_Q_TYPE, "Type of the queue at its queue manager", 1,

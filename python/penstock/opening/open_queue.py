@@ -94,6 +94,9 @@ def bind(qm: Connection, destination: Destination, options: int) -> None:
     if binding(qm, destination, options) != _BIND_ON_OPEN:
         return
     chosen = choose_instance(qm, destination)
+    if chosen.here:
+        destination.stay_here(chosen)
+        return
     destination.bound = chosen
     destination.resolved_manager = chosen.queue_manager
     destination.steps.insert(

@@ -17,10 +17,11 @@ Choices where the rules are silent:
 * A queue-manager alias leads to the local queue manager, a transmission queue or a cluster, not to
   another queue-manager alias: 2087.
 * A local queue that is not a transmission queue, named as a queue manager, is 2092.
-* A local queue is preferred to cluster instances of its name (CLWLUSEQ(LOCAL), the default).
+* A local queue in a cluster is one of its instances for an open for output alone; all other opens,
+  and all of a local queue that has neither CLUSTER nor CLUSNL, lead to the local queue.
 * The name of a cluster queue manager is known from the instances of the queue that is opened.
-* Among the instances of a cluster queue the choice goes by CLWLRANK, PUT and CLWLPRTY, then round
-  robin.
+* Among the instances of a cluster queue the choice goes by CLWLRANK, PUT, CLWLUSEQ and CLWLPRTY,
+  then round robin.
 * RQMNAME of a remote queue may be a cluster queue manager; XMITQ and a queue of that name go first.
 """
 
@@ -30,7 +31,11 @@ from contextlib import suppress
 
 from .._mqi_constants import calls
 from .._mqi_constants import selectors as mq
-from .._mqi_constants.values import MQUS_TRANSMISSION
+from .._mqi_constants.values import (
+    MQCLWL_USEQ_ANY,
+    MQCLWL_USEQ_AS_Q_MGR,
+    MQUS_TRANSMISSION,
+)
 from ..constants import (
     NAME_CHARACTERS,
     NAME_LENGTH,
@@ -75,6 +80,8 @@ _REMOTE_QUEUE_MANAGER, _TRANSMISSION_QUEUE = mq.MQCA_REMOTE_Q_MGR_NAME, mq.MQCA_
 _DEFAULT_TRANSMISSION_QUEUE = mq.MQCA_DEF_XMIT_Q_NAME
 _CLUSTER_QUEUE_MANAGER, _DEF_BIND = mq.MQCA_CLUSTER_Q_MGR_NAME, mq.MQIA_DEF_BIND
 _CHOICE = _CLUSTER_QUEUE_MANAGER, _INHIBIT_PUT, mq.MQIA_CLWL_Q_RANK, mq.MQIA_CLWL_Q_PRIORITY
+_CLUSTERS = mq.MQCA_CLUSTER_NAME, mq.MQCA_CLUSTER_NAMELIST
+_USE_QUEUE, _USE_AS_MANAGER, _USE_ANY = mq.MQIA_CLWL_USEQ, MQCLWL_USEQ_AS_Q_MGR, MQCLWL_USEQ_ANY
 _XMITQ, _TOPIC = MQUS_TRANSMISSION, calls.MQOT_TOPIC
 _LOCAL, _MODEL, _ALIAS, _REMOTE = (
     int(QueueType.LOCAL),
@@ -98,12 +105,17 @@ _OUTPUT = calls.MQOO_OUTPUT
 
 
 class Instance:
-    """One instance of a cluster queue: a definition at another queue manager, known here."""
+    """One instance of a cluster queue: a definition at another queue manager, known here, or the
+    local queue itself (``here``).
+    """
 
-    __slots__ = ("generation", "queue_manager", "resolution", "slot")
+    __slots__ = ("generation", "here", "queue_manager", "resolution", "slot")
 
-    def __init__(self, slot: int, generation: int, resolution: int, queue_manager: str) -> None:
+    def __init__(
+        self, slot: int, generation: int, resolution: int, queue_manager: str, here: bool = False
+    ) -> None:
         """Slot, generation and resolution version of the definition, and its queue manager."""
+        self.here = here
         self.slot = slot
         self.generation = generation
         self.resolution = resolution
@@ -167,6 +179,16 @@ class Destination:
         """After a put failed with 2051. Raises MQError: 2268 when all instances inhibit puts."""
         choose_instance(source, self)
 
+    def stay_here(self, chosen: Instance) -> None:
+        """The instance that is bound is the local queue: nothing is transmitted."""
+        self.instances = []
+        self.remote = None
+        self.steps.pop()  # the transmission queue
+        self.pass_through((chosen.slot, chosen.generation, _LOCAL, chosen.resolution))
+        self.queue = chosen.slot, chosen.generation
+        self.queue_name = self.resolved_name
+        self.resolved_manager = chosen.queue_manager
+
     def pass_through(self, found: Found) -> None:
         """Adds a definition to those that the destination depends on."""
         if self.first is None:
@@ -218,16 +240,38 @@ def _here(
     kind = found[2]
     destination.opened = kind
     destination.inquired = found[0], found[1]
+    if kind == _LOCAL:
+        return _arrive(source, destination, name, found, cluster, options)
     destination.pass_through(found)
     if kind == _ALIAS:
-        return _base_of(source, destination, name, found, options)
+        return _base_of(source, destination, name, found, cluster, options)
     if kind == _REMOTE:
         return _remote_queue(source, destination, name, found, options)
-    return _arrive(source, destination, name, found)
+    return _end_at(source, destination, name, found)
 
 
-def _arrive(source: Source, destination: Destination, name: str, found: Found) -> Destination:
-    """Resolution ends at a local or a model queue."""
+def _arrive(
+    source: Source, destination: Destination, name: str, found: Found, cluster: bool, options: int
+) -> Destination:
+    """Resolution ends at a local queue, with `cluster` also at other instances of it."""
+    if cluster and options & _OUTPUT and not options & _NEEDS_LOCAL:
+        others = _other_instances(source, name, found)
+        if others:
+            here = Instance(found[0], found[1], found[3], source.name, here=True)
+            return _to_cluster(source, destination, name, [here, *others])
+    destination.pass_through(found)
+    return _end_at(source, destination, name, found)
+
+
+def _other_instances(source: Source, name: str, found: Found) -> list[Instance]:
+    """The instances of a local queue at other queue managers; none unless it is in a cluster."""
+    if not any(source.values(found[0], found[1], _CLUSTERS)):
+        return []
+    return [each for each in find_instances(source, name) if each.queue_manager != source.name]
+
+
+def _end_at(source: Source, destination: Destination, name: str, found: Found) -> Destination:
+    """Resolution ends at a local or a model queue, or a definition that is not followed."""
     destination.queue = found[0], found[1]
     destination.queue_name = destination.resolved_name = name
     destination.resolved_manager = source.name
@@ -235,7 +279,7 @@ def _arrive(source: Source, destination: Destination, name: str, found: Found) -
 
 
 def _base_of(
-    source: Source, destination: Destination, name: str, alias: Found, options: int
+    source: Source, destination: Destination, name: str, alias: Found, cluster: bool, options: int
 ) -> Destination:
     """Resolves the base of an alias: not another alias, a model queue or a topic."""
     base, base_type = source.values(alias[0], alias[1], (_BASE_QUEUE, _BASE_TYPE))
@@ -261,8 +305,7 @@ def _base_of(
             ReasonCode.ALIAS_BASE_Q_TYPE_ERROR,
             f"alias {name} stands for {target}, which is an alias or a model queue",
         )
-    destination.pass_through(found)
-    return _arrive(source, destination, target, found)
+    return _arrive(source, destination, target, found, cluster, options)
 
 
 # ---- to other queue managers ----
@@ -274,7 +317,7 @@ def _remote_queue(
     """A local definition of a remote queue."""
     if not options & _OUTPUT:
         destination.remote = "", ""
-        return _arrive(source, destination, name, found)
+        return _end_at(source, destination, name, found)
     queue, manager, transmission = _names(source, found)
     if not queue:
         _fail(
@@ -498,16 +541,17 @@ def _candidates(source: Source, instances: list[Instance]) -> list[_Candidate]:
             manager, *values = source.values(each.slot, each.generation, _CHOICE)
         except UnknownObjectName:
             continue  # deleted concurrently
-        if manager == each.queue_manager:  # else its number is vacant, or another instance's
+        if each.here or manager == each.queue_manager:  # else its number is vacant, or another's
             found.append(_Candidate(each, tuple(values)))
     return found
 
 
 def choose_instance(source: Source, destination: Destination) -> Instance:
     """Chooses among the instances of a cluster queue: of those with the highest CLWLRANK the ones
-    that are not put-inhibited, of these the ones with the highest CLWLPRTY, in turns.
+    that are not put-inhibited, of these the one here if CLWLUSEQ prefers it, else the ones with the
+    highest CLWLPRTY, in turns.
 
-    Source: 9.2 of the MQI reference, steps 2, 3, 7 and 9; there are no channels whose rank, state
+    Source: 9.2 of the MQI reference, steps 2 to 4, 7 and 9; there are no channels whose rank, state
     and weight could count.
 
     Raises:
@@ -526,11 +570,25 @@ def choose_instance(source: Source, destination: Destination) -> Instance:
             f"cluster queue {name}: all {len(ranked)} instances of CLWLRANK({rank}) are "
             "PUT(DISABLED)",
         )
+    for each in enabled:
+        if each.instance.here and not _uses_any(source, each.instance):
+            return each.instance
     priority = max(each.priority for each in enabled)
     best = [each.instance for each in enabled if each.priority == priority]
     turn = _turns.get(name, 0)
     _turns[name] = turn + 1
     return best[turn % len(best)]
+
+
+def _uses_any(source: Source, here: Instance) -> bool:
+    """Whether CLWLUSEQ of the local queue, or of the queue manager, is ANY."""
+    use: int | str | None = None
+    with suppress(UnknownObjectName):  # deleted concurrently
+        use = source.values(here.slot, here.generation, (_USE_QUEUE,))[0]
+    if use is None or use == _USE_AS_MANAGER:
+        own = source.look_up(NAME_SPACE_QUEUE_MANAGERS, source.name)
+        use = source.values(own[0], own[1], (_USE_QUEUE,))[0] if own is not None else None
+    return use == _USE_ANY
 
 
 def differing(source: Source, instances: list[Instance]) -> bool:
