@@ -32,6 +32,7 @@ NEEDS_OUTPUT = (
     | OO.SET_ALL_CONTEXT
     | OO.NO_MULTICAST
 )
+OF_ANY_OBJECT = OO.ALTERNATE_USER_AUTHORITY | OO.FAIL_IF_QUIESCING
 ONLY_LOCAL = (
     INPUT
     | OO.BROWSE
@@ -147,7 +148,7 @@ def open_manager(
     """The queue manager itself: only MQINQ makes sense."""
     refuse_if(
         (od.get("ObjectName", ""), R.OBJECT_NAME_ERROR),
-        (options & (INPUT | OO.BROWSE | OO.OUTPUT | OO.SET), R.OPTION_NOT_VALID_FOR_TYPE),
+        (options & ~int(OF_ANY_OBJECT | OO.INQUIRE), R.OPTION_NOT_VALID_FOR_TYPE),
     )
     connection.handles[hobj] = Handle(connection, options, qm.manager)
     return answer()

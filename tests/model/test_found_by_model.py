@@ -254,3 +254,11 @@ def test_a_deleted_queue_has_no_newest_number(bench: Bench) -> None:
         with pytest.raises(penstock.MQError) as caught:
             _ = other.newest_number
         assert caught.value.reason == mqi.MQRC_Q_DELETED
+
+
+@pytest.mark.parametrize("option", [mqi.MQOO_RESOLVE_NAMES, mqi.MQOO_BIND_NOT_FIXED])
+def test_an_option_of_queues_does_not_fit_the_queue_manager(bench: Bench, option: int) -> None:
+    od = mqi.MQOD(ObjectType=mqi.MQOT_Q_MGR)
+    options = mqi.MQOO_INQUIRE | mqi.MQOO_FAIL_IF_QUIESCING
+    assert mqi.MQOPEN(bench.hconn, od, options)[1:] == (0, 0)
+    assert mqi.MQOPEN(bench.hconn, od, options | option)[1:] == (2, 2045)
