@@ -1380,6 +1380,14 @@ cdef enum:  # trigger types
     MQTT_EVERY = 2
     MQTT_DEPTH = 3
 
+cdef enum:  # control of properties
+    MQPROP_UNRESTRICTED_LENGTH = -1
+    MQPROP_COMPATIBILITY = 0
+    MQPROP_NONE = 1
+    MQPROP_ALL = 2
+    MQPROP_FORCE_MQRFH2 = 3
+    MQPROP_V6COMPAT = 4
+
 cdef enum:  # platforms
     MQPL_MVS = 1
     MQPL_OS390 = 1
@@ -1564,6 +1572,10 @@ cdef enum:                    # options of MQGET
     GMO_CURSOR = MQGMO_MSG_UNDER_CURSOR | MQGMO_BROWSE_MSG_UNDER_CURSOR  # nothing is matched
     GMO_NEEDS_VERSION_2 = 0x7F8000  # LOGICAL_ORDER to ALL_SEGMENTS_AVAILABLE
     GMO_REMOVES_PROPERTIES = MQGMO_NO_PROPERTIES | MQGMO_PROPERTIES_COMPATIBILITY
+    GMO_PROPERTIES = GMO_REMOVES_PROPERTIES | MQGMO_PROPERTIES_FORCE_MQRFH2 | (
+        MQGMO_PROPERTIES_IN_HANDLE
+    )
+    RFH2_FIRST_FOLDER = 40    # offset of the first folder: behind the fixed part and its length
 
 cdef enum:                    # match options
     MO_GROUP = MQMO_MATCH_GROUP_ID | MQMO_MATCH_MSG_SEQ_NUMBER | MQMO_MATCH_OFFSET  # MQMD version 2

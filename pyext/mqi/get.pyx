@@ -49,6 +49,23 @@ cdef int plan_get(get_plan *plan, int32_t options) except -1:
     return 0
 
 
+cdef int32_t properties_of(QueueHandle queue, int32_t options) except -1:
+    """What is done with the properties of messages: MQGMO_NO_PROPERTIES,
+    MQGMO_PROPERTIES_COMPATIBILITY or 0, they stay. Without an option for them PROPCTL of the
+    definition that was opened says it ("PropertyControl (MQLONG)").
+    """
+    if options & GMO_PROPERTIES or queue is None:
+        return options & GMO_REMOVES_PROPERTIES
+    [control] = queue.connection.values(
+        queue.to.first, queue.to.first_generation, (MQIA_PROPERTY_CONTROL,)
+    )
+    if control == MQPROP_NONE:
+        return MQGMO_NO_PROPERTIES
+    if control is None or control == MQPROP_COMPATIBILITY:
+        return MQGMO_PROPERTIES_COMPATIBILITY
+    return 0
+
+
 cdef int check_gmo(Hobj h, Structure gmo, const get_plan *plan, get_request *request) noexcept:
     """Message handle (there are none), rights and wait interval."""
     cdef int32_t wait = get_long(gmo.raw, GMO_WAIT_INTERVAL)
@@ -197,7 +214,8 @@ cdef tuple get_message(
     cdef Py_ssize_t capacity = 0, length, limit = request.limit
     cdef conversion asked
     cdef int reason = 0
-    cdef bint removes = h.get.options & GMO_REMOVES_PROPERTIES != 0
+    cdef bint removes = h.get.properties != 0
+    cdef uint32_t flags
     cdef bytes body
     asked.wanted = h.get.options & MQGMO_CONVERT != 0
     asked.ccsid = get_long(m.raw, MD_CODED_CHAR_SET_ID)
@@ -208,13 +226,15 @@ cdef tuple get_message(
             return (b"", 0) + failed(c, reason)
     if limit >= 0 and get_long(m.raw, MD_VERSION) == MQMD_VERSION_1:
         get.flags |= MQE_GET_ROOM_FOR_MDE
-    if removes and get.flags & MQE_GET_ACCEPT_TRUNCATED:  # what is left is truncated
+    flags = get.flags
+    if removes and flags & MQE_GET_ACCEPT_TRUNCATED:  # what is left is truncated
         get.flags &= ~<uint32_t>(MQE_GET_ACCEPT_TRUNCATED | MQE_GET_ROOM_FOR_MDE)
         request.limit = -1
     try:
         reason = get_body(queue, unit, get, request, &room, &capacity)
     finally:
         c.release_unit(unit)
+    get.flags = flags
     if reason != 0 and reason != RC_TRUNCATED_MSG_ACCEPTED and reason != RC_TRUNCATED_MSG_FAILED:
         return (b"", 0) + failed(c, reason)
     if get.flags & MQE_GET_UNLOCK:  # there is no message
@@ -229,7 +249,7 @@ cdef tuple get_message(
         room, capacity, min(max(capacity - <Py_ssize_t>get.header, 0), length)
     )
     if removes and reason == 0 and memcmp(get.d.format, FORMAT_RFH2, MQ_FORMAT_LENGTH) == 0:
-        body = stripped_data(get, body, h.get.options, &length)
+        body = stripped_data(get, body, h.get.properties, &length)
     write_md(
         m.raw, &get.d, &get.ext if get.d.has_ext else NULL, get.expiry, c.qm.padded_name
     )
@@ -296,6 +316,7 @@ def MQGET(hconn, hobj, md, gmo, buffer_length=None):
             if options & GMO_NEEDS_VERSION_2 and get_long(g.raw, VERSION_AT) < MQGMO_VERSION_2:
                 return refuse_get(c, g, RC_WRONG_GMO_VERSION, "", h.queue)
             plan_get(&h.get, options)
+            h.get.properties = properties_of(h.queue, options)
             if h.queue is not None:
                 h.get.flags |= h.queue.get_flags & (MQE_GET_CONFIRM | MQE_GET_REPORT_EXPIRED)
         reason = check_gmo(h, g, &h.get, &request)

@@ -15,6 +15,7 @@ cdef struct get_plan:         # what MQGMO.Options mean
     bint in_unit_zos          # in the unit on platform z/OS
     bint destructive
     uint32_t rights           # MQOO_* that the handle must have
+    int32_t properties        # MQGMO_NO_PROPERTIES, MQGMO_PROPERTIES_COMPATIBILITY or neither
 
 
 cdef struct conversion:       # what MQGMO_CONVERT asks for

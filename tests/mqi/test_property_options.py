@@ -134,6 +134,14 @@ def test_the_rest_is_converted(mq: Any) -> None:
     assert (data, md.CodedCharSetId, md.Format) == ("Grüße".encode("latin-1"), 819, "MQSTR")
 
 
+def test_the_rest_is_converted_and_then_truncated(mq: Any) -> None:
+    q = mq.open("Q")
+    mq.put(q, header(RED, ccsid=819) + b"\xe4\xe4\xe4", Format="MQHRF2")
+    gmo = mqi.MQGMO(Options=NONE | mqi.MQGMO_CONVERT | mqi.MQGMO_ACCEPT_TRUNCATED_MSG)
+    md = mqi.MQMD(Version=2, CodedCharSetId=1208)
+    assert mqi.MQGET(mq.h, q, md, gmo, 5) == ("ää".encode(), 3, 1, 2079)
+
+
 def test_a_browse_leaves_the_message_with_its_properties(mq: Any) -> None:
     q = mq.open("Q")
     whole = header(RED) + b"body"
@@ -162,3 +170,47 @@ def test_property_options_exclude_each_other(mq: Any) -> None:
     q = mq.open("Q")
     assert mq.get_code(q, NONE | COMPATIBLE) == 2046
     assert mq.get_code(q, NONE | mqi.MQGMO_PROPERTIES_FORCE_MQRFH2) == 2046
+
+
+@pytest.mark.parametrize(
+    ("control", "of_own", "of_jms"),
+    [("COMPAT", False, True), ("NONE", False, False), ("ALL", True, True), ("FORCE", True, True),
+     ("V6COMPAT", True, True)],
+)  # fmt: skip
+def test_without_an_option_propctl_of_the_definition_counts(
+    mq: Any, control: str, of_own: bool, of_jms: bool
+) -> None:
+    mq.qm.alter("QLOCAL", "Q", propctl=control)
+    for folder, stays in ((PROPERTIES, of_own), (RED, of_jms), ("<jms><Dst/></jms>", of_jms)):
+        whole = header(folder) + b"body"
+        data, _, md, codes = got(mq, whole, 0)
+        assert codes == (0, 0)
+        assert data == (whole if stays else b"body")
+        assert md.Format == ("MQHRF2" if stays else "MQSTR")
+    assert got(mq, header(OTHER) + b"body", 0)[0] == header(OTHER) + b"body"
+
+
+def test_an_option_of_the_get_goes_before_propctl(mq: Any) -> None:
+    mq.qm.alter("QLOCAL", "Q", propctl="NONE")
+    whole = header(PROPERTIES) + b"body"
+    assert got(mq, whole, mqi.MQGMO_PROPERTIES_FORCE_MQRFH2)[0] == whole
+    mq.qm.alter("QLOCAL", "Q", propctl="ALL")
+    assert got(mq, whole, NONE)[0] == b"body"
+
+
+def test_an_alias_has_a_propctl_of_its_own(mq: Any) -> None:
+    mq.qm.alter("QLOCAL", "Q", propctl="NONE")
+    mq.qm.define("QALIAS", "QA", target="Q", propctl="ALL")
+    whole = header(RED) + b"body"
+    q, alias = mq.open("Q"), mq.open("QA")
+    mq.put(q, whole, Format="MQHRF2")
+    assert mq.get(alias, mqi.MQGMO_BROWSE_FIRST)[0] == whole
+    assert mq.get(q)[0] == b"body"
+
+
+def test_a_folder_of_jms_keeps_all_wherever_it_stands(mq: Any) -> None:
+    """A header is known by its first folder, or looked through: both must say the same."""
+    for folders in ([PROPERTIES, RED], [RED, PROPERTIES], [RED + OTHER, PROPERTIES]):
+        whole = header(*folders) + b"body"
+        assert got(mq, whole, COMPATIBLE)[0] == whole
+        assert without_properties(whole, 546, 1208, True) is None

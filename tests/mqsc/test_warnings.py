@@ -55,7 +55,6 @@ def test_no_default_asks_for_what_this_release_lacks(kind: ObjectType, row: Attr
         ("CUSTOM('A(1)')", "CUSTOM(A(1)) is kept only: this release has no custom attributes"),
         ("CLCHNAME('TO.*')", "CLCHNAME(TO.*) is kept only: this release has no clusters"),
         ("IMGRCOVQ(YES)", "IMGRCOVQ(YES) is kept only: this release has no media images"),
-        ("PROPCTL(ALL)", "PROPCTL(ALL) is kept only: this release has no message properties"),
     ],
 )
 def test_a_value_that_asks_for_an_unbuilt_function_is_kept_with_a_warning(

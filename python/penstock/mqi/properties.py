@@ -1,11 +1,12 @@
-"""MQGMO_NO_PROPERTIES and MQGMO_PROPERTIES_COMPATIBILITY: a message without its properties.
+"""MQGMO_NO_PROPERTIES and MQGMO_PROPERTIES_COMPATIBILITY, and PROPCTL of NONE and COMPAT for a get
+without an option: a message without its properties.
 
 The properties of a message are the folders of the MQRFH2 headers in front of its data that MQ reads
 as properties: those of a known name, and those with the attribute ``content="properties"``. A
 header whose folders all are such goes as a whole; one with other folders keeps these. What precedes
 the data then describes what is left.
 
-COMPATIBILITY takes properties away only if none of them is in folder ``mcd``, ``jms``, ``usr`` or
+COMPATIBILITY takes properties away only if there is no folder ``mcd``, ``jms``, ``usr`` or
 ``mqext``; otherwise the message stays as it is.
 
 A header that is not valid has no properties: the message stays as it is.
@@ -77,8 +78,10 @@ def without_properties(
         headers = list(_headers(data[:length], encoding, ccsid))
     except (rfh2.HeaderError, expat.ExpatError):
         return None
-    found = [each for header in headers for each in header.folders if each.properties]
-    if not found or (compatible and any(_COMPATIBLE.intersection(each.names) for each in found)):
+    folders = [each for header in headers for each in header.folders]
+    if not any(each.properties for each in folders):
+        return None
+    if compatible and any(_COMPATIBLE.intersection(each.names) for each in folders):
         return None
     result: list[bytes] = [data[length:]]
     follows = headers[-1].described  # describes what result begins with

@@ -210,7 +210,7 @@ _row("LM", "QSVCIEV", mq.MQIA_Q_SERVICE_INTERVAL_EVENT, "Service interval events
 _row("LM", "DISTL", mq.MQIA_DIST_LISTS, "Whether the partner takes distribution lists",
      words=YES_NO, set_on="L")  # fmt: skip
 _row("LMA", "PROPCTL", mq.MQIA_PROPERTY_CONTROL, "How message properties are given to a get",
-     words=_PROPERTIES, unbuilt="message properties")  # fmt: skip
+     words=_PROPERTIES)  # fmt: skip
 _row("LM", "STREAMQ", mq.MQCA_STREAM_QUEUE_NAME, "Queue that gets a copy of each message", "",
      length=NAME_LENGTH, name=True)  # fmt: skip
 _row("LM", "STRMQOS", mq.MQIA_STREAM_QUEUE_QOS, "Whether a put may fail for want of the copy",
