@@ -170,6 +170,13 @@ IN_FLIGHT = (
 TRIGGERING = ("MQPUT", "MQPUT1", "MQCLOSE", "put_batch")
 
 
+def converts(handle: Handle | None) -> bool:
+    """Whether the model converts what is on the queue of a handle."""
+    if handle is None or handle.path is None or handle.path.remote:
+        return False
+    return handle.queue.name not in TRANSMISSION
+
+
 class Generator(SessionOps):
     """Draws operations for a model."""
 
@@ -428,6 +435,10 @@ class Generator(SessionOps):
             md |= {"ReplyToQMgr": "ELSEWHERE"} if rng.random() < 0.3 else {}
         if rng.random() < 0.2:
             md |= {"Format": "MQSTR", "CodedCharSetId": 1208, "Encoding": 273, "Feedback": 65537}
+            md |= {
+                "CodedCharSetId": rng.choice((1208, 819, 37)),
+                "Encoding": rng.choice((546, 273)),
+            }
         if rng.random() < 0.1:
             md["Expiry"] = 999999999
         if rng.random() < 0.1:
@@ -533,6 +544,10 @@ class Generator(SessionOps):
                 gmo["WaitInterval"] = 0 if rng.random() < 0.95 else -2
             options |= GMO.FAIL_IF_QUIESCING if rng.random() < 0.2 else 0
             options |= GMO.ACCEPT_TRUNCATED_MSG if rng.random() < 0.3 else 0
+        if rng.random() < 0.25 and not options & GMO.UNLOCK and converts(handle):
+            options |= GMO.CONVERT
+            md |= {"Version": 2, "Encoding": rng.choice((546, 546, 273, 0))}
+            md["CodedCharSetId"] = rng.choice((1208, 0, 819, 37, 1200, 4711))
         room = rng.choice((None, None, None, None, 0, 5, 30, 75, 1000))
         return {
             "do": "MQGET",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
+import model_convert
 import model_reports
 from model_open import several
 from model_state import Answer, Anything, Connection, Failure, Handle, Message, answer, refuse_if
@@ -295,11 +296,22 @@ def returned(
     """The message for the caller: MQMD in the caller's version, data truncated to the buffer."""
     data, fields = as_seen(message, md)
     length = len(data)
+    reasons = frozenset({reason})
     if room is not None and isinstance(data, bytes):
         data = data[:room]
+    if gmo.get("Options", 0) & GMO.CONVERT and reason != R.TRUNCATED_MSG_FAILED:
+        accept = bool(gmo["Options"] & GMO.ACCEPT_TRUNCATED_MSG)
+        found = model_convert.convert(data, fields, md, room, reason != R.NONE, accept)
+        data = found.data
+        if found.changed:
+            fields["CodedCharSetId"], fields["Encoding"] = model_convert.target(md)
+        if reason == R.NONE:
+            reasons = found.reasons
+            length = len(data) if reasons == {R.NONE} else length
     values: dict[str, Any] = {"data": data, "length": length, "md": fields}
     if room is not None and not isinstance(data, bytes) and room < length:
         del values["data"]  # a truncated transmission header: its length suffices
     if gmo.get("Version", 1) >= 3:
-        values["ReturnedLength"] = length if room is None else min(room, length)
-    return answer(reason, **values)
+        whole = length if room is None else min(room, length)
+        values["ReturnedLength"] = len(data) if isinstance(data, bytes) else whole
+    return Answer(reasons, values)
