@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from .. import _engine
+from .._mqi_constants.selectors import MQIA_START_STOP_EVENT
+from .._mqi_constants.values import MQEVR_ENABLED
 from ..admin.directory import Home, directory_of, settings_of
-from ..constants import NAME_SPACE_QUEUE_MANAGERS, ReasonCode
+from ..constants import NAME_SPACE_QUEUE_MANAGERS, NAME_SPACE_QUEUES, ReasonCode
 from ..errors import InvalidValue, WrongEnvironment
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from ..admin.settings import Settings
 
+START_EVENT_QUEUE = "SYSTEM.ADMIN.QMGR.EVENT"  # of start and stop events
 _END_MODES = ("controlled", "wait", "immediate", "preemptive")
 
 
@@ -64,6 +67,10 @@ class Attachment(_engine.Connection):
             from .._logging import discarded_at_restart
 
             discarded_at_restart(name, self.attach_info["np_discarded"])
+        if self.attach_info["first"] and self._tells_of_starts():
+            from .start_stop_events import started
+
+            started(self)
 
     def _read_settings(self, name: str) -> Settings:
         """The settings in the directory."""
@@ -114,7 +121,16 @@ class Attachment(_engine.Connection):
             raise InvalidValue(
                 ReasonCode.OPTIONS_ERROR, f"mode {mode!r} is not one of {', '.join(_END_MODES)}"
             )
+        if self._tells_of_starts():
+            from .start_stop_events import ending
+
+            ending(self, mode)
         self.request_end(_END_MODES.index(mode))
+
+    def _tells_of_starts(self) -> bool:
+        """Whether there are start and stop events, and somebody has defined their queue."""
+        enabled = self.own_attribute(MQIA_START_STOP_EVENT, MQEVR_ENABLED) == MQEVR_ENABLED
+        return enabled and self.look_up(NAME_SPACE_QUEUES, START_EVENT_QUEUE) is not None
 
     def __repr__(self) -> str:
         """``<QueueManager QM1>``."""

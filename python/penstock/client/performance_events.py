@@ -5,18 +5,17 @@ message (pyext/client/performance.pyx). An event disables its own kind and enabl
 ones: the definition of the queue changes with it.
 
 Rules: "Performance events", "Queue Depth High", "Queue Depth Low", "Queue Full", "Queue Service
-Interval High", "Queue Service Interval OK", "Event message MQMD", "Event message MQCFH".
+Interval High", "Queue Service Interval OK", "Event message MQMD".
 """
 
 from __future__ import annotations
 
-import struct
-
 from .._mqi_constants import selectors as mq
 from .._mqi_constants.values import MQEVR_DISABLED, MQEVR_ENABLED, MQQSIE_HIGH, MQQSIE_OK
-from ..constants import NAME_LENGTH, ReasonCode
+from ..constants import ReasonCode
 from ..errors import MQError
 from ..objects.system import EVENT_QUEUE
+from .event_messages import event_message
 from .own_changes import change
 from .report_messages import log_lost
 
@@ -25,13 +24,7 @@ if TYPE_CHECKING:
     from .._engine import Connection
 
 _COMMAND = 45  # MQCMD_PERFM_EVENT
-_TYPE_EVENT, _TYPE_INTEGER, _TYPE_STRING = 7, 3, 4  # MQCFT_EVENT, _INTEGER, _STRING
-_VERSION_1, _LAST, _WARNING = 1, 1, 1  # MQCFH_VERSION_1, MQCFC_LAST, MQCC_WARNING
-_TIME_SINCE_RESET = 35  # MQIA_TIME_SINCE_RESET
-_HEADER = struct.Struct("<9i")
-_INTEGER = struct.Struct("<4i")
-_STRING = struct.Struct(f"<5i{NAME_LENGTH}s")
-_UTF8 = 1208
+_STATISTICS = 35  # MQIA_TIME_SINCE_RESET, _HIGH_Q_DEPTH, _MSG_ENQ_COUNT, _MSG_DEQ_COUNT
 
 # by MQE_EVENT_*: the reason code, and the attributes that the event changes
 _EVENTS: dict[int, tuple[int, dict[int, int]]] = {
@@ -88,34 +81,10 @@ def make(
     reason, changes = _EVENTS[event]
     name = qm.read_object(slot, generation)[1]
     if name != EVENT_QUEUE:  # who takes event messages would cause the next one with each get
-        message = event_message(qm.name, name, reason, (seconds, high_depth, puts, gets))
+        statistics = enumerate((seconds, high_depth, puts, gets), _STATISTICS)
+        message = event_message(_COMMAND, reason, qm.name, (mq.MQCA_BASE_Q_NAME, name), *statistics)
         try:
             qm.put_event(EVENT_QUEUE, message)
         except MQError as error:
             log_lost(qm, EVENT_QUEUE, "", error.reason)
     change(qm, slot, generation, changes, {})
-
-
-def event_message(
-    manager: str, queue: str, reason: int, statistics: tuple[int, int, int, int]
-) -> bytes:
-    """A PCF message: MQCFH, two MQCFST and four MQCFIN in the encoding of this host, CCSID 1208.
-
-    Args:
-        manager: name of the queue manager. queue: name of the queue.
-        reason: MQRC_* of the event.
-        statistics: TimeSinceReset (seconds), HighQDepth, MsgEnqCount, MsgDeqCount.
-    """
-    names = ((mq.MQCA_Q_MGR_NAME, manager), (mq.MQCA_BASE_Q_NAME, queue))
-    parts = [
-        _HEADER.pack(
-            _TYPE_EVENT, _HEADER.size, _VERSION_1, _COMMAND, 1, _LAST, _WARNING, reason,
-            len(names) + len(statistics),
-        )
-    ]  # fmt: skip
-    for selector, name in names:
-        text = name.encode("ascii").ljust(NAME_LENGTH)
-        parts.append(_STRING.pack(_TYPE_STRING, _STRING.size, selector, _UTF8, NAME_LENGTH, text))
-    for selector, number in enumerate(statistics, _TIME_SINCE_RESET):
-        parts.append(_INTEGER.pack(_TYPE_INTEGER, _INTEGER.size, selector, min(number, 0x7FFFFFFF)))
-    return b"".join(parts)

@@ -42,9 +42,9 @@ def _event(
     words: Mapping[str, int] = EVENT,
     built: bool = False,
 ) -> Attribute:
-    """Event messages of a kind; those that MQ ships enabled are nobody's wish."""
+    """Event messages of a kind."""
     return Attribute(keyword, selector, "Events of " + help, default, words=words,
-                     unbuilt="" if default or built else "these event messages")  # fmt: skip
+                     unbuilt="" if built else "these event messages")  # fmt: skip
 
 
 def _text(keyword: str, selector: int, help: str, length: int, **more: Any) -> Attribute:
@@ -183,7 +183,7 @@ _EVENTS = [
     _event("INHIBTEV", mq.MQIA_INHIBIT_EVENT, "inhibited puts and gets"),
     _event("LOCALEV", mq.MQIA_LOCAL_EVENT, "unknown local names"),
     _event("REMOTEEV", mq.MQIA_REMOTE_EVENT, "unknown remote names"),
-    _event("STRSTPEV", mq.MQIA_START_STOP_EVENT, "start and stop", 1),
+    _event("STRSTPEV", mq.MQIA_START_STOP_EVENT, "start and stop", 1, built=True),
     _event("PERFMEV", mq.MQIA_PERFORMANCE_EVENT, "depth and service", built=True),
     _event("CONFIGEV", mq.MQIA_CONFIGURATION_EVENT, "changed definitions"),
     _event("CMDEV", mq.MQIA_COMMAND_EVENT, "commands", words={**EVENT, "NODISPLAY": 2}),
