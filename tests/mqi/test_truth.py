@@ -24,8 +24,7 @@ else:
     import tomli as tomllib
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-COLUMNS = ("works", "refused", "accepted", "gap")
+COLUMNS = ("works", "refused", "accepted")
 INPUT, OUTPUT, BROWSE = 1, 16, 8
 
 # Of what a prefix of constants is; object types are those of the reference.
@@ -102,8 +101,7 @@ def test_a_row_is_in_one_column_and_says_what_that_needs() -> None:
         given = [column for column in COLUMNS if column in row.says]
         assert len(given) == 1, row
         assert ("source" in row.says) == (row.column == "accepted"), row
-        assert ("roadmap" in row.says) == (row.column == "gap"), row
-        if row.column in ("accepted", "gap"):
+        if row.column == "accepted":
             assert len(row.says[row.column]) > 15, row
 
 
@@ -117,13 +115,6 @@ def test_each_test_that_the_table_names_exists() -> None:
             tree = ast.parse((HERE.parent / file).read_text("utf-8"))
             functions[file] = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
         assert function in functions[file], row.says["works"]
-
-
-def test_each_gap_is_in_the_roadmap() -> None:
-    roadmap = " ".join((ROOT / "ROADMAP.md").read_text("utf-8").split())
-    for row in ROWS:
-        if row.column == "gap":
-            assert row.says["roadmap"] in roadmap, row
 
 
 def test_help_lists_what_is_refused_with_its_reason_code() -> None:
@@ -259,7 +250,7 @@ def test_what_is_refused_is_refused_with_its_reason_code(mq: Any, row: Row) -> N
     assert CALLS.get(row.of, call_field)(mq, row) == (2, row.says["refused"])
 
 
-@pytest.mark.parametrize("row", rows_of("accepted", "gap"))
+@pytest.mark.parametrize("row", rows_of("accepted"))
 def test_what_is_accepted_is_accepted(mq: Any, row: Row) -> None:
     assert CALLS.get(row.of, call_field)(mq, row) == (0, 0)
 
