@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from .._engine import AsyncCall, Message, PutResult, Unit
     from ..admin.directory import Home
+    from ..client.schedules import Schedule
     from ..client.status import ManagerStatus
     from ..objects import Definition
 
@@ -202,6 +203,29 @@ class QueueManager:
     async def status(self) -> ManagerStatus:
         """As :meth:`penstock.QueueManager.status`."""
         return await self.runner.call(self.sync.status)
+
+    # ---- schedules ----
+
+    async def schedule(self, name: str, queue: str, **how: Any) -> Schedule:
+        """As :meth:`penstock.QueueManager.schedule`."""
+        return await self.runner.call(self.sync.schedule, name, queue, **how)
+
+    async def schedules(self) -> list[Schedule]:
+        """As :meth:`penstock.QueueManager.schedules`."""
+        return await self.runner.call(self.sync.schedules)
+
+    async def delete_schedule(self, name: str) -> None:
+        """As :meth:`penstock.QueueManager.delete_schedule`."""
+        await self.runner.call(self.sync.delete_schedule, name)
+
+    async def run_schedules(self, wait: float | None = None, limit: int | None = None) -> None:
+        """Puts the jobs of all schedules when they are due, as
+        :meth:`penstock.QueueManager.run_schedules` does, until its task is cancelled: what it has
+        begun then, another runner does. Any number of tasks and processes may run them at once.
+        """
+        from .schedules import run
+
+        await run(self, wait, limit)
 
     def __repr__(self) -> str:
         """``<penstock.asyncio.QueueManager QM1>``."""

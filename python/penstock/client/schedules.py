@@ -24,11 +24,11 @@ import base64
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from ..constants import ReasonCode
 from ..errors import (
@@ -42,19 +42,24 @@ from ..errors import (
 )
 from ..names import check_object_name
 from .occurrences import MISSED, Times, due_jobs, microseconds, moment_of, slack_of, times_of
+from .retry import Retry
 
 if TYPE_CHECKING:
     from .._engine import Message, Unit
     from .consume import Consumer
     from .queue import Queue
 
-__all__ = ["DEFINITIONS", "TICKS", "Schedule", "delete", "every_schedule", "runner", "set_schedule"]
+__all__ = [
+    "RETRY", "Attempts",
+    "DEFINITIONS", "TICKS", "Schedule", "delete", "every_schedule", "occurrence", "open_ticks",
+    "runner", "set_schedule",
+]  # fmt: skip
+_Result = TypeVar("_Result")
 
 DEFINITIONS = "SYSTEM.PENSTOCK.SCHEDULES"
 TICKS = "SYSTEM.PENSTOCK.TICKS"
 _ATTRIBUTES: dict[str, Any] = {"defpsist": True, "maxdepth": 999999999}
 _WAIT_SECONDS = 60.0  # for others that have the definitions open, and for the sweep of killed ones
-_PAUSE_SECONDS = 0.01
 _NAME_LENGTH = 100  # characters
 _FIELDS = frozenset(
     ("data", "json", "priority", "persistent", "expiry", "correl_id", "format", "reply_to_q")
@@ -162,40 +167,56 @@ def _opened(qm: Manager, name: str, **how: Any) -> Queue:
                 qm.define("QLOCAL", name, descr="of schedules", **_ATTRIBUTES)
 
 
-@contextmanager
-def _alone(qm: Manager) -> Iterator[Queue]:
-    """The definitions, open for this call alone. Raises ObjectInUse: 2042, after a minute."""
-    end = time.monotonic() + _WAIT_SECONDS
-    while True:
-        try:
-            queue = _opened(qm, DEFINITIONS, exclusive=True, browse=True)
-            break
-        except ObjectInUse:
-            if time.monotonic() > end:
-                raise
-            time.sleep(_PAUSE_SECONDS)
-    with queue:
-        yield queue
+def _alone(qm: Manager) -> Queue:
+    """The definitions, open for the caller alone. Raises ObjectInUse: 2042: another has them."""
+    return _opened(qm, DEFINITIONS, exclusive=True, browse=True)
 
 
 def _find(queue: Queue, name: str) -> dict[str, Any] | None:
-    """The definition; the queue is open exclusively. Raises ObjectInUse: 2042, where a unit of
-    work of a killed process is not backed out within a minute."""
-    end = time.monotonic() + _WAIT_SECONDS
+    """The definition; the queue is open exclusively. Raises ObjectInUse: 2042: a unit of work of a
+    killed process, which is not backed out yet, may have it.
+    """
+    for message in queue.browse(correl_id=_key(name)):
+        found: dict[str, Any] = json.loads(message.data)
+        return found
+    if queue.status().uncommitted:
+        raise ObjectInUse(ReasonCode.OBJECT_IN_USE, f"schedule {name} is in a unit of work")
+    return None
+
+
+class Attempts:
+    """What is tried again while it raises ObjectInUse: for a minute, with pauses."""
+
+    pause = 0.01  # seconds
+
+    def __init__(self) -> None:
+        self._end = time.monotonic() + _WAIT_SECONDS
+
+    def check(self, error: ObjectInUse) -> None:
+        """After a failure: raises it when the minute is over."""
+        if time.monotonic() > self._end:
+            raise error
+
+
+def _patiently(call: Callable[..., _Result], *given: Any) -> _Result:
+    """Calls until others let it. Raises ObjectInUse: 2042, after a minute."""
+    attempts = Attempts()
     while True:
-        for message in queue.browse(correl_id=_key(name)):
-            found: dict[str, Any] = json.loads(message.data)
-            return found
-        if not queue.status().uncommitted:
-            return None
-        if time.monotonic() > end:
-            raise ObjectInUse(ReasonCode.OBJECT_IN_USE, f"schedule {name} is in a unit of work")
-        time.sleep(_PAUSE_SECONDS)
+        try:
+            return call(*given)
+        except ObjectInUse as error:
+            attempts.check(error)
+            time.sleep(attempts.pause)
 
 
-def _put_tick(ticks: Queue, name: str, version: int, due: int, **unit: Any) -> None:
-    body = {"name": name, "version": version, "time": due}
-    ticks.put(json=body, correl_id=_key(name), persistent=True, at=moment_of(due), **unit)
+def _tick(name: str, version: int, due: int) -> dict[str, Any]:
+    """The arguments of the put of a tick."""
+    return {
+        "json": {"name": name, "version": version, "time": due},
+        "correl_id": _key(name),
+        "persistent": True,
+        "at": moment_of(due),
+    }
 
 
 # ---- changes ----
@@ -227,7 +248,7 @@ def set_schedule(
         **when._asdict(),
     }  # fmt: skip
     now = microseconds(datetime.now(timezone.utc))
-    _replace(qm, name, definition, when.first(now, times[-1] is not None))
+    _patiently(_replace, qm, name, definition, when.first(now, times[-1] is not None))
     return next(one for one in every_schedule(qm) if one.name == name)
 
 
@@ -240,6 +261,7 @@ def _try_put(qm: Manager, queue: str, arguments: dict[str, Any]) -> None:
 
 
 def _replace(qm: Manager, name: str, definition: dict[str, Any], due: int) -> None:
+    """One attempt. Raises ObjectInUse: 2042."""
     with _alone(qm) as queue, _opened(qm, TICKS, browse=True) as ticks:
         before = _find(queue, name)
         version = 1 if before is None else before["version"] + 1
@@ -250,7 +272,7 @@ def _replace(qm: Manager, name: str, definition: dict[str, Any], due: int) -> No
                 json={**definition, "version": version}, correl_id=_key(name), persistent=True,
                 unit=unit,
             )  # fmt: skip
-            _put_tick(ticks, name, version, due, unit=unit)
+            ticks.put(**_tick(name, version, due), unit=unit)
             unit.commit()
         _cancel(ticks, name, version)
 
@@ -258,6 +280,11 @@ def _replace(qm: Manager, name: str, definition: dict[str, Any], due: int) -> No
 def delete(qm: Manager, name: str) -> None:
     """QueueManager.delete_schedule()."""
     _check_name(name)
+    _patiently(_delete, qm, name)
+
+
+def _delete(qm: Manager, name: str) -> None:
+    """One attempt. Raises ObjectInUse: 2042."""
     with _alone(qm) as queue, _opened(qm, TICKS, browse=True) as ticks:
         if _find(queue, name) is None:
             raise UnknownObjectName(
@@ -313,33 +340,71 @@ def _shown(stored: dict[str, Any], due: datetime | None) -> Schedule:
 # ---- running ----
 
 
+class Occurrence(NamedTuple):
+    """What a due tick asks for: so many jobs, and the next tick.
+
+    Attributes:
+        queue, put: where the jobs go, and the arguments of their puts.
+        jobs: how many.
+        tick: the arguments of the put of the next tick.
+    """
+
+    queue: str
+    put: dict[str, Any]
+    jobs: int
+    tick: dict[str, Any]
+
+
+RETRY = Retry(1.0, factor=2.0, longest=60.0, jitter=0.1)  # of a tick that could not be handled
+
+
+def open_ticks(qm: Manager) -> Queue:
+    """The queue of the ticks, open for input."""
+    return _opened(qm, TICKS)
+
+
+def occurrence(qm: Manager, body: bytes) -> Occurrence | None:
+    """What a tick asks for; None: the schedule was changed or deleted since. One attempt.
+
+    Raises:
+        ObjectInUse: 2042: another process has the definitions at this moment.
+    """
+    tick: dict[str, Any] = json.loads(body)
+    name = tick["name"]
+    with _alone(qm) as queue:
+        definition = _find(queue, name)
+    if definition is None or definition["version"] != tick["version"]:
+        return None
+    times = Times(*(definition[field] for field in Times._fields))
+    now = microseconds(datetime.now(timezone.utc))
+    jobs, following = due_jobs(
+        times, definition["missed"], definition["grace"], tick["time"], max(now, tick["time"])
+    )
+    return Occurrence(
+        definition["queue"],
+        _arguments(definition["put"]),
+        len(jobs),
+        _tick(name, tick["version"], following),
+    )
+
+
 def runner(qm: Manager, ticks: Queue, wait: float | None, limit: int | None) -> Consumer:
     """The consumer of the ticks; ticks: their queue, open for input."""
     from .consume import Consumer
-    from .retry import Retry
 
-    consumer = Consumer(ticks, wait, limit, Retry(1.0, factor=2.0, longest=60.0, jitter=0.1), 1)
+    consumer = Consumer(ticks, wait, limit, RETRY, 1)
     consumer(lambda message: handle(qm, message))
     return consumer
 
 
 def handle(qm: Manager, message: Message) -> int:
     """Handles a due tick in the unit of work in which it was got; the number of jobs put."""
-    tick: dict[str, Any] = json.loads(message.data)
-    name = tick["name"]
-    with _alone(qm) as queue:
-        definition = _find(queue, name)
-    if definition is None or definition["version"] != tick["version"]:
-        return 0  # it was changed or deleted since
-    times = Times(*(definition[field] for field in Times._fields))
-    now = microseconds(datetime.now(timezone.utc))
-    jobs, following = due_jobs(
-        times, definition["missed"], definition["grace"], tick["time"], max(now, tick["time"])
-    )
-    arguments = _arguments(definition["put"])
-    with qm.open(definition["queue"], input=False, browse=False) as target:
-        for _ in jobs:
-            target.put(**arguments, syncpoint=True)
+    due = _patiently(occurrence, qm, message.data)
+    if due is None:
+        return 0
+    with qm.open(due.queue, input=False, browse=False) as target:
+        for _ in range(due.jobs):
+            target.put(**due.put, syncpoint=True)
     with qm.open(TICKS, input=False, browse=False) as ticks:
-        _put_tick(ticks, name, tick["version"], following, syncpoint=True)
-    return len(jobs)
+        ticks.put(**due.tick, syncpoint=True)
+    return due.jobs

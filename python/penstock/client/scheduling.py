@@ -85,7 +85,7 @@ class Scheduling(Attachment):
             wait: ends when nothing was due for so many seconds; 0: when nothing is due now.
             limit: ends after so many occurrences.
         """
-        from .schedules import TICKS, _opened, runner
+        from .schedules import open_ticks, runner
 
-        with _opened(self, TICKS) as ticks:  # type: ignore[arg-type]
+        with open_ticks(self) as ticks:  # type: ignore[arg-type]
             runner(self, ticks, wait, limit).run()  # type: ignore[arg-type]
