@@ -11,18 +11,19 @@ from ..errors import ObjectInUse
 from .queue import Queue
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from .._engine import Message
-    from .connection import QueueManager
 
 
-async def run(qm: QueueManager, wait: float | None, limit: int | None) -> None:
-    """See QueueManager.run_schedules()."""
-    ticks = Queue(qm, await qm.runner.call(open_ticks, qm.sync))  # type: ignore[arg-type]
+async def run(qm: Any, wait: float | None, limit: int | None) -> None:
+    """See QueueManager.run_schedules(), whose connection it is."""
+    ticks = Queue(qm, await qm.runner.call(open_ticks, qm.sync))
     async with ticks:
         await ticks.consume(wait=wait, limit=limit, retry=RETRY).run(partial(_handle, qm))
 
 
-async def _handle(qm: QueueManager, message: Message) -> None:
+async def _handle(qm: Any, message: Message) -> None:
     """Handles a due tick in the unit of work of the task, in which it was got."""
     due = await _occurrence(qm, message.data)
     if due is None:
@@ -34,12 +35,13 @@ async def _handle(qm: QueueManager, message: Message) -> None:
         await ticks.put(**due.tick)
 
 
-async def _occurrence(qm: QueueManager, body: bytes) -> Occurrence | None:
+async def _occurrence(qm: Any, body: bytes) -> Occurrence | None:
     """What the tick asks for. Raises ObjectInUse: 2042, after a minute."""
     attempts = Attempts()
     while True:
         try:
-            return await qm.runner.call(occurrence, qm.sync, body)  # type: ignore[arg-type]
+            found: Occurrence | None = await qm.runner.call(occurrence, qm.sync, body)
+            return found
         except ObjectInUse as error:
             attempts.check(error)
             await asyncio.sleep(attempts.pause)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ..admin.settings import Settings
 
-START_EVENT_QUEUE = "SYSTEM.ADMIN.QMGR.EVENT"  # of start and stop events
+_START_EVENTS = "SYSTEM.ADMIN.QMGR.EVENT"  # the queue of start and stop events
 _END_MODES = ("controlled", "wait", "immediate", "preemptive")
 
 
@@ -70,7 +70,7 @@ class Attachment(_engine.Connection):
         if self.attach_info["first"] and self._tells_of_starts():
             from .start_stop_events import started
 
-            started(self)
+            started(self, self.platform, _START_EVENTS)
 
     def _read_settings(self, name: str) -> Settings:
         """The settings in the directory."""
@@ -124,13 +124,13 @@ class Attachment(_engine.Connection):
         if self._tells_of_starts():
             from .start_stop_events import ending
 
-            ending(self, mode)
+            ending(self, self.platform, _START_EVENTS, mode)
         self.request_end(_END_MODES.index(mode))
 
     def _tells_of_starts(self) -> bool:
         """Whether there are start and stop events, and somebody has defined their queue."""
         enabled = self.own_attribute(MQIA_START_STOP_EVENT, MQEVR_ENABLED) == MQEVR_ENABLED
-        return enabled and self.look_up(NAME_SPACE_QUEUES, START_EVENT_QUEUE) is not None
+        return enabled and self.look_up(NAME_SPACE_QUEUES, _START_EVENTS) is not None
 
     def __repr__(self) -> str:
         """``<QueueManager QM1>``."""

@@ -14,13 +14,12 @@ import os
 
 from .._mqi_constants.reason_codes import MQRC_Q_MGR_ACTIVE, MQRC_Q_MGR_NOT_ACTIVE
 from ..errors import MQError
-from .attachment import START_EVENT_QUEUE
 from .event_messages import event_message
 from .report_messages import log_lost
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
-    from .attachment import Attachment
+    from .._engine import Connection
 
 _COMMAND = 44  # MQCMD_Q_MGR_EVENT
 _HOST_NAME, _REASON_QUALIFIER = 3191, 1020  # MQCACF_HOST_NAME, MQIACF_REASON_QUALIFIER
@@ -29,27 +28,28 @@ _NO_FAILOVER = 31  # MQRQ_FAILOVER_NOT_PERMITTED: there are no standby instances
 _QUIESCES = ("controlled", "wait")
 
 
-def started(qm: Attachment) -> None:
-    """Puts the event of a start. One that has no place is logged."""
+def started(qm: Connection, platform: str, queue: str) -> None:
+    """Puts the event of a start on the queue. One that has no place is logged."""
     parameters: tuple[tuple[int, int | str], ...] = ()
-    if qm.platform != "zos":
+    if platform != "zos":
         parameters = (_REASON_QUALIFIER, _NO_FAILOVER), (_HOST_NAME, os.uname().nodename)
-    _put(qm, event_message(_COMMAND, MQRC_Q_MGR_ACTIVE, qm.name, *parameters))
+    _put(qm, queue, event_message(_COMMAND, MQRC_Q_MGR_ACTIVE, qm.name, *parameters))
 
 
-def ending(qm: Attachment, mode: str) -> None:
+def ending(qm: Connection, platform: str, queue: str, mode: str) -> None:
     """The same of a stop. mode: as of Attachment.end()."""
-    if qm.platform == "zos":
+    if platform == "zos":
         return
     qualifier = _QUIESCING if mode in _QUIESCES else _STOPPING
     _put(
         qm,
+        queue,
         event_message(_COMMAND, MQRC_Q_MGR_NOT_ACTIVE, qm.name, (_REASON_QUALIFIER, qualifier)),
     )
 
 
-def _put(qm: Attachment, message: bytes) -> None:
+def _put(qm: Connection, queue: str, message: bytes) -> None:
     try:
-        qm.put_event(START_EVENT_QUEUE, message)
+        qm.put_event(queue, message)
     except MQError as error:
-        log_lost(qm, START_EVENT_QUEUE, "", error.reason)
+        log_lost(qm, queue, "", error.reason)
