@@ -122,3 +122,35 @@ def test_without_yes_the_command_asks(known: Command) -> None:
     done = known.run("--forget", "old", answer=b"n\n")
     assert done.returncode != 0 and b"Forget 1 of 4 entries" in done.stdout
     assert len(shown(known)) == 4
+
+
+def status(home: Path, *arguments: str) -> bytes:
+    command = [sys.executable, "-m", "penstock.cli", "status", "QM1", *arguments]
+    environment = {**os.environ, "PENSTOCK_HOME": str(home), "COLUMNS": "200"}
+    return subprocess.run(command, env=environment, capture_output=True, check=True).stdout
+
+
+def test_penstock_status_shows_the_streams_and_sinks_of_a_running_queue_manager(
+    known: Command,
+) -> None:
+    with library.connect("QM1", known.home) as qm, qm.open("Q") as queue:
+        queue.put(b"1", persistent=True)
+        queue.get(syncpoint=True)
+        qm.prepare(units.stream_unit("old", 8, 0))
+        descriptor = mark(qm.path, "new")
+        try:
+            rows = {row["id"]: row for row in json.loads(status(known.home, "--json"))["streams"]}
+            text = status(known.home).decode()
+        finally:
+            os.close(descriptor)
+    assert list(rows) == ["old", "new", "s1"]
+    assert (rows["old"]["prepared"], rows["new"]["running"]) == (1, True)
+    lines = {line.split()[1]: line for line in text.splitlines() if line.startswith("│ ")}
+    assert "1 prepared" in lines["old"] and "10 d" in lines["old"]
+    assert "running" in lines["new"] and " sink " in lines["s1"]
+
+
+def test_penstock_status_of_a_queue_manager_without_spark_has_no_streams(qm1: Command) -> None:
+    with library.connect("QM1", qm1.home):
+        assert json.loads(status(qm1.home, "--json"))["streams"] == []
+        assert b"streams" not in status(qm1.home)

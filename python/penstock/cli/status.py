@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..constants import ReasonCode
+from ..constants import NAME_SPACE_QUEUES, ReasonCode
 from .common import attached_pids, directory_of, listed, manager_argument
-from .terminal import echo, json_text, table_console
+from .terminal import echo, json_text, printable, table_console
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from penstock.client.status import PreparedStatus
 
 MIB = 1 << 20
+_LEDGER = "SYSTEM.SPARK.LEDGER"  # of Spark's streams and sinks
 
 
 def collect(manager: penstock.QueueManager) -> dict[str, Any]:
@@ -58,8 +59,36 @@ def collect(manager: penstock.QueueManager) -> dict[str, Any]:
         "queues": queues,
         "units": [asdict(unit) for unit in manager.unit_list()],
         "prepared": [prepared_fields(unit) for unit in manager.prepared_list()],
+        "streams": [] if locks else streams_of(manager),  # they are read under locks
         "processes": [asdict(process) for process in manager.process_list()],
     }
+
+
+def streams_of(manager: penstock.QueueManager) -> list[dict[str, Any]]:
+    """Spark's streams and sinks, as their ledger has them; none where no job has made one."""
+    if manager.look_up(NAME_SPACE_QUEUES, _LEDGER) is None:
+        return []
+    from ..spark.source.ledger_rows import ledger_rows
+
+    return [row for row in ledger_rows(manager) if row["kind"] in ("stream", "sink")]
+
+
+def streams_table(rows: list[dict[str, Any]], now: float) -> Table:
+    """The table of Spark's streams and sinks, from the rows of streams_of()."""
+    from rich.table import Table
+
+    from ..spark.source.ledger_rows import state_of
+
+    table = Table(title="Spark's streams and sinks", title_justify="left")
+    for column in ("id", "kind", "queue", "commits", "last one ago", "state"):
+        # a name is taken from here to be given to `resolve`: it is folded, never cut
+        kind: dict[str, Any] = {"overflow": "fold"} if column == "id" else {"no_wrap": True}
+        table.add_column(column, **kind)
+    for row in rows:
+        done = row.get("unit", row.get("version", ""))
+        cells = (row["id"], row["kind"], row.get("queue", ""), done, ago(row["time"] * 1e6, now))
+        table.add_row(*(printable(str(cell)) for cell in cells), state_of(row))
+    return table
 
 
 def region_place(directory: Path, state: dict[str, Any]) -> str:
@@ -79,7 +108,7 @@ def _huge_pages(manager: dict[str, Any]) -> str:
     return f"no huge pages: {manager['huge_refusal']}"
 
 
-def ago(moment_us: int, now: float) -> str:
+def ago(moment_us: float, now: float) -> str:
     """The time since then, in the largest unit of which there is one; "" for never."""
     if not moment_us:
         return ""
@@ -211,6 +240,8 @@ def render(found: dict[str, Any]) -> Group:
         parts.append(_table("units of work", "pid|thread|messages|open for", units))
     if found["prepared"]:
         parts.append(prepared_table(found["prepared"], now))
+    if found["streams"]:
+        parts.append(streams_table(found["streams"], now))
     return Group(*parts)
 
 

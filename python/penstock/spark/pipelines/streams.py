@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from penstock.cli.common import NOTHING, count_of, fail
 from penstock.cli.terminal import echo, json_text, printable, table_console
 
-from ..base import units
-from ..base.ledger import entries, ledger
-from ..source.abandoned import is_running
+from ..base.ledger import ledger
+from ..source.ledger_rows import ledger_rows, state_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -25,18 +24,6 @@ __all__ = ["run"]
 
 DAY = 86_400.0
 COLUMNS = ("kind", "id", "queue", "committed", "changed", "state")
-
-
-def collect(manager: penstock.QueueManager) -> list[dict[str, Any]]:
-    """Each entry of the ledger, JSON-able. prepared: units of work that it has left prepared."""
-    prepared = manager.recover()
-    rows = []
-    for entry in entries(manager):
-        kind, _, name = entry.pop("owner").partition(":")
-        running = is_running(manager.path, name) if kind == "stream" else None
-        left = len(units.of_owner(prepared, kind, name))
-        rows.append({"kind": kind, "id": name, **entry, "running": running, "prepared": left})
-    return rows
 
 
 def chosen(
@@ -63,13 +50,6 @@ def reason_to_keep(row: dict[str, Any]) -> str:
     if row["prepared"]:
         return f"has left {count_of(row['prepared'], 'unit')} of work: end them (penstock resolve)"
     return ""
-
-
-def state_of(row: dict[str, Any]) -> str:
-    """As the table shows it."""
-    state = "running" if row["running"] else ""
-    left = f"{row['prepared']} prepared" if row["prepared"] else ""
-    return ", ".join(filter(None, (state, left))) or "-"
 
 
 def table(rows: list[dict[str, Any]]) -> Table:
@@ -110,7 +90,7 @@ def run(
     as_json: bool,
 ) -> int:
     """The command; its status. confirm: asks, and raises when the answer is no."""
-    rows = collect(manager)
+    rows = ledger_rows(manager)
     if not names and older_than is None:
         show(rows, as_json)
         return 0 if rows else NOTHING
