@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WAIT_US = 1500000, BATCH = 5 };
+enum { WAIT_US = 1500000, BATCH = 5, SOON_US = 100 };
+#define HOUR_US UINT64_C(3600000000)
 
 /* ---- accounts ---- */
 
@@ -82,6 +83,29 @@ static void put_long_nonpersistent(mqe_manager *m, const struct crash_fixture *f
 static void put_long_persistent(mqe_manager *m, const struct crash_fixture *f, struct account *a)
 {
     put(m, f, a, 1, 1, true, 150000);
+}
+
+/* It is due while the other worker is at work: whoever comes by shows it. */
+static void put_due_soon(mqe_manager *m, const struct crash_fixture *f, struct account *a)
+{
+    will_put(a, 0, first_id(a) + 2);
+    a->decided = true;
+    expect(a, "put", fixture_put_later(m, NULL, f, 0, first_id(a) + 2, true, 100, SOON_US));
+}
+
+static void put_and_cancel(mqe_manager *m, const struct crash_fixture *f, struct account *a)
+{
+    unsigned char msg_id[24] = {0};
+    const uint64_t id = first_id(a) + 3;
+    memcpy(msg_id, &id, sizeof id);
+    will_put(a, 1, id);
+    a->decided = a->in_pieces = true;
+    expect(a, "put", fixture_put_later(m, NULL, f, 1, id, true, 100, HOUR_US));
+    const int reason = mqe_cancel_delayed(m, f->slot[1], f->generation[1], msg_id);
+    if (reason == 0) {
+        has_got(a, 1, id);
+    }
+    expect_or(a, "cancel", reason, MQRC_NO_MSG_AVAILABLE); /* the queue has been cleared */
 }
 
 static void get(mqe_manager *m, const struct crash_fixture *f, struct account *a, int queue,
@@ -417,6 +441,8 @@ const struct operation operations[] = {
     {"put_persistent", put_persistent, 3, 0, true, false},
     {"put_long_nonpersistent", put_long_nonpersistent, 3, 0, false, false},
     {"put_long_persistent", put_long_persistent, 3, 0, false, false},
+    {"put_due_soon", put_due_soon, 3, 0, false, false},
+    {"put_and_cancel", put_and_cancel, 3, 0, false, false},
     {"get_nonpersistent", get_nonpersistent, 3, 0, false, false},
     {"get_persistent", get_persistent, 3, 0, false, false},
     {"get_long_nonpersistent", get_long_nonpersistent, 3, 0, false, false},

@@ -561,7 +561,7 @@ int workload_put_in_unit(struct workload *w, uint32_t q, uint32_t u)
 
 int workload_put(struct workload *w, uint32_t q, bool persistent, uint32_t length)
 {
-    const struct wl_order order = {AS_Q_DEF, persistent, false, length};
+    const struct wl_order order = {AS_Q_DEF, persistent, false, length, false};
     return put_single(w, q, &order);
 }
 
@@ -796,7 +796,7 @@ static int on_queue(struct workload *w, uint32_t q, uint32_t u, uint32_t way)
         return way < 40 ? workload_put_in_unit(w, q, u) : wl_put_batch(w, q, u);
     }
     if (way < 60) {
-        return wl_get_single(w, q, correl);
+        return way < 56 ? wl_get_single(w, q, correl) : wl_cancel(w, q);
     }
     if (way < 74) {
         return way < 70 ? workload_get_in_unit(w, q, u, correl) : wl_get_batch(w, q, u);

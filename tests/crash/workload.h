@@ -5,9 +5,10 @@
  * alterations and deletions of queues (permanent dynamic ones are defined by opening and deleted by
  * closing), lives of temporary queues, puts and gets outside and inside units of work (several open
  * at a time, several queues each), of one message and of several in a call, backouts, browses,
- * clears, long bodies, checkpoints, maintenance, a structure with queues in it and its failures, a
- * process object, prepared units (several at a time, with and without waiting, listed and read,
- * over restarts, ended one by one or several in one call), orderly ends, deaths and restarts.
+ * clears, long bodies, delayed messages and their cancellation, checkpoints, maintenance, a
+ * structure with queues in it and its failures, a process object, prepared units (several at a
+ * time, with and without waiting, listed and read, over restarts, ended one by one or several in
+ * one call), orderly ends, deaths and restarts.
  *
  * Terms
  *   model    what the queues hold now, message by message in delivery order, with open units.
@@ -71,6 +72,7 @@ struct wl_message {
     uint8_t kept;           /* in the journal: persistent, or of a queue in the structure */
     uint8_t state, unit;    /* enum wl_state; number of the unit, prepared or not, that has it */
     uint8_t ghost;
+    uint8_t delayed;        /* due in another century: only a browse for such shows it */
     uint32_t order; /* of the call in its unit; in a picture and in what is found: 0, 1, ... */
 };
 
@@ -148,6 +150,7 @@ struct workload {
     struct wl_model alternative;
     int failed;             /* reason of the last call that failed */
     uint32_t failures;
+    bool spared;            /* a fault struck the counts of a decided back-out, which it may lose */
     bool in_trouble;
     char trouble[WL_TROUBLE]; /* what the engine did wrong, for people */
 };
@@ -260,5 +263,6 @@ uint32_t wl_step_like(const struct wl_history *history, uint32_t first, uint32_t
 /* ---- what is fixed in these tests: surroundings, clock and random numbers (fixed.c) ---- */
 void fixed_random_reset(uint64_t seed);
 #define WL_NOW_US UINT64_C(1700000000000000)
+#define WL_DUE_US UINT64_C(4102444800000000) /* of delayed messages: 2100-01-01 */
 
 #endif

@@ -97,7 +97,7 @@ static uint32_t available(const struct wl_queue *queue)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < queue->count; i++) {
-        count += queue->message[i].state == WL_AVAILABLE;
+        count += queue->message[i].state == WL_AVAILABLE && queue->message[i].delayed == 0;
     }
     return count;
 }

@@ -48,6 +48,7 @@ int wl_verify(const struct mqe_get *got, struct wl_message *out, char *text, siz
         .placement = got->d.placement,
         .persistent = got->d.persistence,
         .has_ext = got->d.has_ext,
+        .delayed = got->d.due_us != 0,
         .state = WL_AVAILABLE,
     };
     memcpy(&out->id, got->d.msg_id, sizeof out->id);
@@ -157,6 +158,7 @@ static int read_messages(mqe_manager *manager, struct wl_queue *out, uint32_t op
     }
     while (result == 0) {
         struct mqe_get get = {.flags = flags, .buffer = got_body, .capacity = sizeof got_body};
+        get.match = options == MQE_BROWSE ? MQE_MATCH_DELAYED : 0;
         reason = mqe_get(manager, NULL, queue, &get);
         if (reason == MQRC_NO_MSG_AVAILABLE) {
             break;
@@ -216,6 +218,30 @@ int wl_look(mqe_manager *manager, struct wl_model *out, char *text, size_t size)
                                               : wl_refused(text, size, "the objects", reason);
 }
 
+/* Cancels what no get finds, and enters it as found. */
+static int cancel_delayed(mqe_manager *manager, struct wl_queue *out,
+                          const struct wl_queue *expected, char *text, size_t size)
+{
+    for (uint32_t i = 0; i < expected->count; i++) {
+        const struct wl_message *message = &expected->message[i];
+        struct ps_descriptor descriptor;
+        if (message->delayed == 0 || message->state != WL_AVAILABLE) {
+            continue;
+        }
+        wl_descriptor(message, &descriptor);
+        const int reason =
+            mqe_cancel_delayed(manager, out->slot, out->generation, descriptor.msg_id);
+        if (reason != 0) {
+            return wl_refused(text, size, "cancelling a delayed message", reason);
+        }
+        if (out->count == WL_DEPTH) {
+            return wrong(text, size, "slot %u has more messages than were ever put", out->slot);
+        }
+        (void)wl_insert_old(out, message);
+    }
+    return 0;
+}
+
 int wl_drain(mqe_manager *manager, const struct wl_model *expected, char *text, size_t size)
 {
     static struct wl_model found;
@@ -224,6 +250,10 @@ int wl_drain(mqe_manager *manager, const struct wl_model *expected, char *text, 
         struct wl_queue *queue = &found.queue[q];
         queue->count = 0;
         if (queue->defined && read_messages(manager, queue, 2, 0, text, size) != 0) {
+            return -1;
+        }
+        if (queue->defined &&
+            cancel_delayed(manager, queue, &expected->queue[q], text, size) != 0) {
             return -1;
         }
     }

@@ -135,6 +135,7 @@ void wl_descriptor(const struct wl_message *message, struct ps_descriptor *out)
         .placement = message->placement,
         .has_ext = message->has_ext,
         .md_version = 2,
+        .due_us = message->delayed != 0 ? WL_DUE_US : 0,
     };
     memcpy(out->msg_id, &id, sizeof id);
     fill(out->msg_id + 8, sizeof out->msg_id - 8, id + 1);
@@ -201,7 +202,8 @@ uint32_t wl_first(const struct wl_queue *queue, uint32_t correl)
 {
     for (uint32_t i = 0; i < queue->count; i++) {
         const struct wl_message *message = &queue->message[i];
-        if (message->state == WL_AVAILABLE && (correl == 0 || wl_correl(message->id) == correl)) {
+        if (message->state == WL_AVAILABLE && message->delayed == 0 &&
+            (correl == 0 || wl_correl(message->id) == correl)) {
             return i;
         }
     }
@@ -352,7 +354,7 @@ static bool same_message(const struct wl_message *found, const struct wl_message
     return found->id == expected->id && found->priority == expected->priority &&
            found->length == expected->length && found->placement == expected->placement &&
            found->persistent == expected->persistent && found->has_ext == expected->has_ext &&
-           found->state == expected->state &&
+           found->state == expected->state && found->delayed == expected->delayed &&
            (!is_prepared(found) ||
             (found->unit == expected->unit && found->order == expected->order));
 }

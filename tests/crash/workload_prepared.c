@@ -109,10 +109,12 @@ static void count_for_sure(struct wl_model *model, const struct wl_model *before
 int workload_end_prepared(struct workload *w, uint32_t which, bool commit)
 {
     const struct wl_model before = w->model;
+    const uint64_t strikes = memory_io_fault_strikes(w->files);
     uint64_t vanished = 0;
     const uint32_t expected = wl_end_prepared(&w->model, which, commit);
     wl_begin_step(w, false);
     const int reason = resolve(w->manager, &before, which, commit, &vanished);
+    w->spared |= reason == 0 && !commit && memory_io_fault_strikes(w->files) != strikes;
     if (reason == 0 && vanished != expected) {
         return wl_trouble(w, "backing prepared units out discarded %llu messages, not %u",
                           (unsigned long long)vanished, expected);

@@ -212,6 +212,7 @@ struct wl_order wl_random_order(struct workload *w)
         .priority = priorities[wl_below(w, MQX_ARRAY_COUNT(priorities))],
         .persistence = (uint8_t)(wl_below(w, 4) == 0 ? 0 : 1 + wl_below(w, 2)),
         .has_ext = wl_below(w, 4) == 0,
+        .delayed = wl_below(w, 8) == 0,
         .length = random_length(w),
     };
 }
@@ -227,6 +228,7 @@ struct wl_message wl_message_for(struct workload *w, const struct wl_queue *queu
         .persistent = order->persistence == 2 ? (uint8_t)attributes->def_persistence
                                               : order->persistence,
         .has_ext = order->has_ext,
+        .delayed = order->delayed,
         .state = WL_AVAILABLE,
     };
     message.kept = message.persistent != 0 || attributes->structure != 0;

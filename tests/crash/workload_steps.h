@@ -40,6 +40,7 @@ struct wl_order { /* of a message to be put */
     uint8_t persistence;  /* 2: the queue's */
     bool has_ext;
     uint32_t length;
+    bool delayed;
 };
 struct wl_order wl_random_order(struct workload *w);
 struct wl_message wl_message_for(struct workload *w, const struct wl_queue *queue,
@@ -53,6 +54,8 @@ int wl_get_batch(struct workload *w, uint32_t q, uint32_t u);
 /* One message got outside syncpoint; the end of unit `u`; a checkpoint, a compaction or a round of
  * maintenance (workload.c). */
 int wl_get_single(struct workload *w, uint32_t q, uint32_t correl);
+/* A delayed message cancelled, or a get when there is none (workload_delayed.c). */
+int wl_cancel(struct workload *w, uint32_t q);
 int wl_commit(struct workload *w, uint32_t u);
 int wl_back_out(struct workload *w, uint32_t u);
 int wl_maintain(struct workload *w);

@@ -246,3 +246,25 @@ def test_workers_read_one_micro_batch_after_another_and_keep_nothing_open(
     again = before.keys() & after.keys()
     assert len(again) > 2 and len(after.keys() - again) < 5  # 20 tasks were done by these
     assert all(after[pid][0] <= before[pid][0] for pid in again)
+
+
+def test_a_message_that_is_not_due_is_in_no_read_and_in_the_stream_once_it_is_due(
+    spark_qm: SparkFixture, tmp_path: Path
+) -> None:
+    spark_qm.qm.queue("OUT").close()
+    with spark_qm.qm.queue("IN") as queue:
+        queue.put(b"at once", persistent=True)
+        queue.put(b"later", persistent=True, priority=9, delay=3600)
+        soon = queue.put(b"soon", persistent=True, priority=9, delay=3600)
+    read = spark_qm.set(spark_qm.spark.read).load("IN")
+    assert [bytes(row.body) for row in read.collect()] == [b"at once"]
+    spark_qm.run(tmp_path / "cp", "IN", "OUT")
+    assert spark_qm.bodies("OUT") == [b"at once"]
+    with spark_qm.qm.open("IN") as queue:
+        assert (queue.depth, queue.status().delayed) == (2, 2)
+        assert queue.cancel(soon.msg_id)
+        queue.put(b"soon", persistent=True, priority=9, delay=0.01)
+    spark_qm.run(tmp_path / "cp", "IN", "OUT")
+    assert spark_qm.bodies("OUT") == [b"soon", b"at once"]
+    with spark_qm.qm.open("IN") as queue:
+        assert queue.status().delayed == 1
