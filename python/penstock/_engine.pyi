@@ -789,6 +789,8 @@ class AsyncQueueHandle:
         user_identifier: str | bytes | None = None,
         appl_identity_data: str | bytes | None = None,
         put_time_us: int | None = None,
+        delay: float | None = None,
+        at: datetime.datetime | None = None,
         unit: Any = None,
     ) -> AsyncCall[PutResult]: ...
     @overload
@@ -808,6 +810,7 @@ class AsyncQueueHandle:
         unlock: bool = False,
         msg_seq_number: int | None = None,
         syncpoint_if_persistent: bool = False,
+        delayed: bool = False,
         unit: Any = None,
     ) -> AsyncCall[Message]: ...
     @overload
@@ -827,6 +830,7 @@ class AsyncQueueHandle:
         unlock: bool = False,
         msg_seq_number: int | None = None,
         syncpoint_if_persistent: bool = False,
+        delayed: bool = False,
         default: _Default,
         unit: Any = None,
     ) -> AsyncCall[Message | _Default]: ...

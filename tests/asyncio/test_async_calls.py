@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import threading
 from collections.abc import Coroutine
@@ -175,3 +176,33 @@ def test_a_get_that_waits_takes_a_delayed_message_when_it_is_due(home: Path) -> 
         assert (await asyncio.wait_for(getter, 4)).text == "sooner"
 
     in_loop(home, body)
+
+
+def test_a_delayed_message_is_browsed_on_request_and_cancelled(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        later = await q.put("later", delay=3600)
+        await q.put("now")
+        assert [m.text async for m in q.browse()] == ["now"]
+        assert [m.text async for m in q.browse(delayed=True)] == ["later", "now"]
+        assert await q.cancel(later.msg_id) and not await q.cancel(later.msg_id)
+        assert q.depth == 1
+
+    in_loop(home, body)
+
+
+@pytest.mark.parametrize("name", ["put", "get"])
+def test_calls_of_event_loops_are_typed_as_those_of_threads(name: str) -> None:
+    stub = Path(penstock.__file__).with_name("_engine.pyi").read_text("utf-8")
+    classes = {node.name: node for node in ast.parse(stub).body if isinstance(node, ast.ClassDef)}
+
+    def arguments(of: str) -> list[str]:
+        return [
+            ast.unparse(node.args)
+            for node in classes[of].body
+            if isinstance(node, ast.FunctionDef) and node.name == name
+        ]
+
+    with_units = [
+        text.replace("unit: Unit | None", "unit: Any") for text in arguments("QueueHandle")
+    ]
+    assert arguments("AsyncQueueHandle") == with_units

@@ -92,11 +92,12 @@ class Queue(AsyncQueueHandle):
         correl_id: bytes | None = None,
         group_id: bytes | None = None,
         wait: float | None = 0,
+        delayed: bool = False,
     ) -> AsyncIterator[Message]:
         """Iterates over the matching messages without taking them, in the order of get().
 
         Each iterator has its own cursor. The iteration ends when no message came within ``wait``
-        seconds (None = no limit).
+        seconds (None = no limit). ``delayed``: messages that are not due yet are shown, too.
 
         Raises:
             ClosedHandle: 2019: the queue is closed.
@@ -106,13 +107,20 @@ class Queue(AsyncQueueHandle):
         try:
             while True:
                 message = await cursor.get(
-                    wait, msg_id, correl_id, group_id=group_id, browse="next", default=None
-                )
+                    wait, msg_id, correl_id, group_id=group_id, browse="next", delayed=delayed,
+                    default=None,
+                )  # fmt: skip
                 if message is None:
                     return
                 yield message
         finally:
             cursor.handle.shut()
+
+    async def cancel(self, msg_id: Buffer) -> bool:
+        """Takes the message with that MsgId off the queue before anybody has got it, delayed or
+        not, and says whether it was there; as :meth:`penstock.Queue.cancel` does.
+        """
+        return await self.runner.call(self.handle.cancel, bytes(msg_id))
 
     def __aiter__(self) -> AsyncIterator[Message]:
         """``browse()``: copies of the messages that are there; get() takes them."""
