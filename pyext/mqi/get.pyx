@@ -56,9 +56,14 @@ cdef int32_t properties_of(QueueHandle queue, int32_t options) except -1:
     """
     if options & GMO_PROPERTIES or queue is None:
         return options & GMO_REMOVES_PROPERTIES
-    [control] = queue.connection.values(
-        queue.to.first, queue.to.first_generation, (MQIA_PROPERTY_CONTROL,)
-    )
+    try:
+        [control] = queue.connection.values(
+            queue.to.first, queue.to.first_generation, (MQIA_PROPERTY_CONTROL,)
+        )
+    except MQError as error:
+        if has_stopped(error.reason):
+            raise
+        return 0  # it has been deleted, as the get will say
     if control == MQPROP_NONE:
         return MQGMO_NO_PROPERTIES
     if control is None or control == MQPROP_COMPATIBILITY:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from .. import _engine
 from .._mqi_constants.selectors import MQIA_START_STOP_EVENT
 from .._mqi_constants.values import MQEVR_ENABLED
 from ..admin.directory import Home, directory_of, settings_of
 from ..constants import NAME_SPACE_QUEUE_MANAGERS, NAME_SPACE_QUEUES, ReasonCode
-from ..errors import InvalidValue, WrongEnvironment
+from ..errors import InvalidValue, MQError, WrongEnvironment
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
 if TYPE_CHECKING:
@@ -121,11 +123,16 @@ class Attachment(_engine.Connection):
             raise InvalidValue(
                 ReasonCode.OPTIONS_ERROR, f"mode {mode!r} is not one of {', '.join(_END_MODES)}"
             )
-        if self._tells_of_starts():
+        with suppress(MQError):  # an end is asked for, whatever the state it finds
+            self._tell_of_end(mode)
+        self.request_end(_END_MODES.index(mode))
+
+    def _tell_of_end(self, mode: str) -> None:
+        """Puts the stop event, but not where it would wait for a process that is stopped."""
+        if not self.held_locks() and self._tells_of_starts():
             from .start_stop_events import ending
 
             ending(self, self.platform, _START_EVENTS, mode)
-        self.request_end(_END_MODES.index(mode))
 
     def _tells_of_starts(self) -> bool:
         """Whether there are start and stop events, and somebody has defined their queue."""
