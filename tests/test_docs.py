@@ -120,7 +120,8 @@ def test_an_example_prints_what_its_docstring_says(path: Path, tmp_path: Path) -
         env={**os.environ, "PENSTOCK_HOME": str(tmp_path)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    promised = re.findall(r"prints\n\n    (.+)\n\"\"\"", path.read_text("utf-8"))
+    [block] = re.findall(r"prints\n\n((?:    .+\n)+)\"\"\"", path.read_text("utf-8"))
+    promised = [line.strip() for line in block.splitlines()]
     assert promised and done.stdout.splitlines() == promised
     assert "Warning" not in done.stderr, done.stderr
 
