@@ -12,11 +12,12 @@
 
 def batch_browse(
     QueueHandle queue not None, rows, bodies, offsets, bint first=False, uint64_t max_bytes=0,
-    bint persistent_only=False, up_to=None, range=None,
+    bint persistent_only=False, up_to=None, range=None, bint delayed=False,
 ):
     """Copies the messages behind the handle's cursor into the memory given, as many as fit. Returns
     (messages, bytes the next one needs): (0, 0) at the end, (0, n) when the first needs n bytes.
     bodies and offsets None: descriptors only. range: two positions (placement, message number).
+    delayed: those that are not due, too.
     """
     cdef mqe_position ends[2]
     cdef batch_buffers buffers
@@ -31,6 +32,8 @@ def batch_browse(
         | (MQE_GET_BROWSE_FIRST if first else MQE_GET_BROWSE_NEXT),
         max_bytes, persistent_only, up_to,
     )
+    if delayed:
+        get.match |= MQE_MATCH_DELAYED
     if range is not None:
         memset(ends, 0, sizeof(ends))
         (ends[0].placement, ends[0].number), (ends[1].placement, ends[1].number) = range

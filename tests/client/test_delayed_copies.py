@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +17,7 @@ import penstock
 from penstock import mqi
 from penstock.client.restore import restore
 from penstock.client.salvage import salvage
+from penstock.message_files import MessageFileError
 
 HOUR = 3600
 MAKER = """
@@ -91,15 +94,86 @@ def test_a_message_that_would_expire_before_its_retry_is_salvaged_as_one_that_is
         assert queue.get().data == b"x"
 
 
-@pytest.mark.parametrize("remove", [False, True])
-def test_an_unload_leaves_delayed_messages_where_they_are(
-    home: Path, tmp_path: Path, remove: bool
+def test_an_unload_that_removes_leaves_delayed_messages_where_they_are(
+    home: Path, tmp_path: Path
 ) -> None:
     with penstock.connect("QM1", home, create=True) as qm, qm.queue("Q") as queue:
         queue.put(b"now")
         queue.put(b"later", delay=HOUR)
-        assert qm.unload(tmp_path / "file", "Q", remove=remove) == 1
-        assert queue.status().delayed == 1 and queue.depth == (1 if remove else 2)
+        assert qm.unload(tmp_path / "file", "Q", remove=True) == 1
+        assert queue.status().delayed == 1 and queue.depth == 1
+
+
+@pytest.mark.parametrize("parquet", [False, True])
+def test_an_unload_that_copies_and_a_load_keep_due_times(
+    killed: Path, tmp_path: Path, parquet: bool
+) -> None:
+    if parquet:
+        pytest.importorskip("pyarrow")
+    with penstock.connect("QM1", killed) as qm:
+        before = due_times(qm)
+        assert qm.unload(tmp_path / "file", "Q", parquet=parquet) == 6
+        qm.clear("Q")
+        assert qm.load(tmp_path / "file", parquet=parquet) == 6
+        with qm.open("Q") as queue:  # what waited for its retry does so no more
+            assert [m.data for m in queue.browse()] == [b"0", b"2", b"4"]
+            found = {m.data: m.due for m in queue.browse(delayed=True)}
+        assert {data: found[data] for data in DELAYED} == before
+
+
+def test_a_due_time_of_a_file_that_has_passed_is_no_delay_and_none_is_none(
+    home: Path, tmp_path: Path
+) -> None:
+    with penstock.connect("QM1", home, create=True) as qm, qm.queue("Q") as queue:
+        queue.put(b"soon", delay=0.2)
+        queue.put(b"now")
+        qm.unload(tmp_path / "file", "Q")
+        assert (tmp_path / "file").read_text().count('"due"') == 1
+        time.sleep(0.25)
+        assert len(queue.get_batch(9)) == 2
+        qm.load(tmp_path / "file")
+        assert [message.data for message in queue.browse()] == [b"soon", b"now"]
+
+
+@pytest.mark.parametrize("due", ["1969-12-31T23:59:59Z", "tomorrow", 5])
+def test_a_due_time_that_is_none_is_refused_with_its_line(
+    home: Path, tmp_path: Path, due: object
+) -> None:
+    with penstock.connect("QM1", home, create=True) as qm, qm.queue("Q") as queue:
+        queue.put(b"later", delay=HOUR)
+        qm.unload(tmp_path / "file", "Q")
+        lines = [json.loads(line) for line in (tmp_path / "file").read_text().splitlines()]
+        lines[1]["due"] = due
+        (tmp_path / "file").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        with pytest.raises(MessageFileError, match=r"line 2: due: "):
+            qm.load(tmp_path / "file")
+        assert queue.depth == 1
+
+
+def test_a_delayed_message_of_a_file_does_not_go_to_a_remote_queue(
+    home: Path, tmp_path: Path
+) -> None:
+    with penstock.connect("QM1", home, create=True) as qm, qm.queue("Q") as queue:
+        queue.put(b"later", delay=HOUR)
+        qm.unload(tmp_path / "file", "Q")
+        qm.define("QLOCAL", "XQ", usage="XMITQ")
+        qm.define("QREMOTE", "AWAY", rname="Q", rqmname="FAR", xmitq="XQ")
+        with pytest.raises(penstock.OptionNotValidForType, match="a delay is for queues"):
+            qm.load(tmp_path / "file", queue="AWAY")
+        with qm.open("XQ") as sent:
+            assert sent.depth == 0
+
+
+def test_a_batch_shows_due_times_on_request(home: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    with penstock.connect("QM1", home, create=True) as qm, qm.queue("Q") as queue:
+        queue.put(b"later", priority=9, delay=HOUR)
+        queue.put(b"now")
+        assert [m.data for m in queue.browse_batch(9, first=True)] == [b"now"]
+        batch = queue.browse_batch(9, first=True, delayed=True)
+        [due] = [m.due for m in queue.browse(delayed=True) if m.due]
+        assert [m.data for m in batch] == [b"later", b"now"]
+        assert pa.record_batch(batch.arrow(["due"])).column("due").to_pylist() == [due, None]
 
 
 def test_the_command_says_how_many_delayed_messages_an_unload_leaves(
@@ -108,11 +182,17 @@ def test_the_command_says_how_many_delayed_messages_an_unload_leaves(
     with penstock.connect("QM1", home, create=True) as qm, qm.queue("Q") as queue:
         queue.put_batch([b"a", b"b", b"c"], delay=[None, HOUR, HOUR])
     command = [sys.executable, "-m", "penstock.cli", "unload", "QM1", "Q", "--home", str(home)]
-    done = subprocess.run(
-        [*command, "--to", str(tmp_path / "file")], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0 and done.stdout.endswith("1 message of 1 queue\n")
-    assert "2 delayed messages" in done.stderr
+    copy, move = (
+        subprocess.run(
+            [*command, "--to", str(tmp_path / name), *options],
+            capture_output=True, text=True, check=False,
+        )
+        for name, options in (("copy", []), ("file", ["--remove"]))
+    )  # fmt: skip
+    assert copy.returncode == 0 and copy.stdout.endswith("3 messages of 1 queue\n")
+    assert "delayed" not in copy.stderr
+    assert move.returncode == 0 and move.stdout.endswith("1 message of 1 queue\n")
+    assert "2 delayed messages" in move.stderr
 
 
 def test_the_mqi_counts_delayed_messages_and_finds_none_before_it_is_due(home: Path) -> None:

@@ -18,8 +18,8 @@ def _arrow_column(name: str, form: str, offset: int) -> Column:
     size = np.dtype(form).itemsize
     if name == "persistence":
         return "persistent", "b", _BOOL, offset, size
-    if name == "put_time":
-        return name, "tsu:UTC", _UNLESS_0, offset, size
+    if name in ("put_time", "due_us"):
+        return name.removesuffix("_us"), "tsu:UTC", _UNLESS_0, offset, size
     if name == "expiry":
         return name, "i", _UNLESS_MINUS_1, offset, size
     if name in ("msg_id", "correl_id", "group_id", "accounting_token"):
@@ -30,7 +30,7 @@ def _arrow_column(name: str, form: str, offset: int) -> Column:
 
 
 # in expiry or body; or of a put only
-_NOT_ARROW = ("due_us", "expiry_us", "has_ext", "length", "reason")
+_NOT_ARROW = ("expiry_us", "has_ext", "length", "reason")
 ARROW_COLUMNS: dict[str, Column] = {
     column[0]: column
     for column in (_arrow_column(*field) for field in FIELDS if field[0] not in _NOT_ARROW)

@@ -38,7 +38,7 @@ def _read(call: _Read, capacity: int, room: int) -> MessageBatch:
 
 def browse_batch(
     queue: QueueHandle, max_messages: int, first: bool, max_bytes: int | None,
-    persistent_only: bool, up_to: int | None, with_bodies: bool,
+    persistent_only: bool, up_to: int | None, with_bodies: bool, delayed: bool,
 ) -> MessageBatch:  # fmt: skip
     """Queue.browse_batch()."""
     check_limits(max_messages, max_bytes, up_to)
@@ -47,7 +47,7 @@ def browse_batch(
 
     def call(rows: Any, bodies: Any, offsets: Any) -> tuple[int, int]:
         return _engine.batch_browse(
-            queue, rows, bodies, offsets, begin, most, persistent_only, up_to
+            queue, rows, bodies, offsets, begin, most, persistent_only, up_to, None, delayed
         )
 
     capacity = row_capacity(queue, max_messages)

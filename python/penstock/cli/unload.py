@@ -169,7 +169,7 @@ def command(
             progress=progress,
             **chosen,
         )
-        for name in names:
+        for name in names if remove else ():
             with manager.open(name, input=False, output=False, browse=True) as queue:
                 delayed += queue.status().delayed
     if delayed:

@@ -194,6 +194,8 @@ class _Loader:
         bodies = [part.bodies[at] for at in places]
         offsets = np.zeros(len(bodies) + 1, np.int64)
         np.cumsum([len(body) for body in bodies], out=offsets[1:])
+        if rows["due_us"].any():
+            queue.check_delays()
         _engine.batch_complete_reply(queue, rows)
         reason, count, failed, _ = _engine.batch_put(
             queue, rows, b"".join(bodies), offsets, True, True

@@ -381,6 +381,7 @@ class Queue(QueueHandle):
         persistent_only: bool = False,
         up_to: int | None = None,
         bodies: bool = True,
+        delayed: bool = False,
     ) -> MessageBatch:
         """Copies up to ``max_messages`` behind the handle's browse cursor without taking them, in
         the order of get(), and moves the cursor behind them; an empty batch at the end.
@@ -388,14 +389,17 @@ class Queue(QueueHandle):
         first: start at the first message. max_bytes: limit for all bodies together; one message is
         copied even if it is longer; None = 16 MiB. persistent_only, up_to: as in get_batch().
         bodies: False: copies only descriptors, the batch's bodies are empty; max_bytes counts the
-        bodies that are not copied, and None = no limit.
+        bodies that are not copied, and None = no limit. delayed: messages that are not due yet,
+        too, at their positions.
 
         Raises:
             MQError: as get() does with ``browse``, except 2033 and 2080.
         """
         from ..batch.browse import browse_batch
 
-        return browse_batch(self, max_messages, first, max_bytes, persistent_only, up_to, bodies)
+        return browse_batch(
+            self, max_messages, first, max_bytes, persistent_only, up_to, bodies, delayed
+        )
 
     def split_points(self, parts: int) -> list[tuple[int, int]]:
         """Positions that split the queue into about ``parts`` ranges of equal size.

@@ -18,6 +18,9 @@ with an end line is complete: ``resume`` only removes the entry. A file with a h
 else and no entry was killed between 1 and 2. A longer file without an entry is refused: somebody
 removed the entry.
 
+Delayed messages are left on their queues, too, as no get takes them; a copy without removing has
+them with their due times.
+
 Messages that arrive after the beginning are left on the queues: the entry has the newest message
 number of each queue. A unit has at most UNIT_MESSAGES messages and about UNIT_BYTES of bodies.
 
@@ -360,7 +363,9 @@ def _copy_queue(
             most = UNIT_MESSAGES
             if plan.count is not None and not plan.selection:
                 most = min(most, plan.count - done)
-            batch = queue.browse_batch(most, first=first, up_to=up_to, max_bytes=UNIT_BYTES)
+            batch = queue.browse_batch(
+                most, first=first, up_to=up_to, max_bytes=UNIT_BYTES, delayed=True
+            )
             first = False
             if not len(batch):
                 break

@@ -112,6 +112,17 @@ def _time(value: Any) -> np.datetime64:
     return np.datetime64(value[:-1], "us")
 
 
+def _dues(column: Any) -> list[Any]:
+    return _times(column.astype("M8[us]"))
+
+
+def _due(value: Any) -> int:
+    moment = int(_time(value).astype(np.int64))
+    if moment <= 0:
+        raise ValueError(f"{value!r:.40} is before 1970")
+    return moment
+
+
 def _truths(column: Any) -> list[Any]:
     return [value != 0 for value in column.tolist()]
 
@@ -158,6 +169,7 @@ FIELDS: tuple[Field, ...] = (
     _number("priority"),
     Field("persistent", "persistence", None, False, _truths, _truth),
     Field("expiry", "expiry", -1, False, _seconds, _tenths),
+    Field("due", "due_us", 0, False, _dues, _due),
     _text("format"),
     _number("msg_type", 8),
     _number("report", 0),

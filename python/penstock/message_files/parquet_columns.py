@@ -11,7 +11,7 @@ cut off, rounded or wrapped: what does not fit the field exactly is refused with
 | characters | text or binary, blanks are added |
 | numbers | integers; of expiry: tenths of a second, -1: unlimited |
 | persistent | booleans, or Persistence as integers |
-| put_time | timestamps of any unit, dates; parts of microseconds are dropped |
+| put_time, due | timestamps of any unit, dates; parts of microseconds are dropped |
 """
 
 from __future__ import annotations
@@ -161,6 +161,10 @@ def values_of(
         values = _characters(field, column, kind.itemsize)
     elif kind.kind == "M":
         values = _moments(field, column)
+    elif field.row == "due_us":
+        values = _moments(field, column).astype("M8[us]").astype(np.int64)
+        if (values < 0).any():
+            raise WrongField(_first(values < 0), f"{field.name}: it is before 1970")
     else:
         assert kind in _CASTS, kind
         values = _numbers(field, column, kind)
