@@ -12,7 +12,7 @@ Accepted without effect, because a caller on a local connection cannot observe a
 READ_AHEAD and NO_READ_AHEAD (nothing is read ahead), ALTERNATE_USER_AUTHORITY (only the permissions
 of the directory are checked), ASYNC_RESPONSE (a put returns its result at once, as "Asynchronous
 put" allows), BIND_* on queues that are not cluster queues, MQOO_CO_OP (the browse marks that it
-would share are refused), PROPERTIES_FORCE_MQRFH2 (properties are always in an MQRFH2).
+would share are refused).
 """
 
 from __future__ import annotations
