@@ -162,3 +162,26 @@ def test_a_cancelled_transaction_is_backed_out(home: Path) -> None:
         assert (await q.status()).waiters == 0
 
     in_loop(home, body)
+
+
+def test_a_block_closes_its_queue_though_it_is_cancelled_twice(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        kept: list[Queue] = []
+
+        async def hold() -> None:
+            async with await qm.open("Q") as queue:
+                kept.append(queue)
+                await asyncio.sleep(60)
+
+        for _ in range(20):
+            task = asyncio.create_task(hold())
+            await until(lambda: bool(kept))
+            task.cancel()
+            await asyncio.sleep(0)  # the close waits for the thread
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert kept.pop().closed
+        assert (await q.status()).open_input == 1
+
+    in_loop(home, body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from .._engine import AsyncQueueHandle
@@ -73,8 +74,12 @@ class Queue(AsyncQueueHandle):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Closes the handle."""
-        await self.close()
+        """Closes the handle, also when the task is cancelled while it does."""
+        try:
+            await self.close()
+        except asyncio.CancelledError:
+            self.handle.shut()
+            raise
 
     @property
     def depth(self) -> int:
