@@ -53,19 +53,27 @@ cdef bint choose_destination(QueueHandle queue, mqe_destination *to, char *heade
 
 
 cdef int open_here(QueueHandle queue, object instance) except -1:
-    """Makes `queue.here` a handle on that instance."""
-    cdef QueueHandle here = queue.here
+    """Makes `queue.here` a handle on that instance. Another thread may do so meanwhile, or close
+    the queue: then the handle that was made is not needed.
+    """
+    cdef QueueHandle here = queue.here, made
     if here is not None and not here.closed and here.slot == (instance.slot, instance.generation):
         return 0
     if here is not None:
         here.shut_with(MQE_CLOSE_KEEP)
-    queue.here = QueueHandle(
+    made = QueueHandle(
         queue.connection, queue.route.resolved_name, MQE_OUTPUT,
         manager=queue.connection.name,
     )
+    if queue.here is not here or queue.closed:
+        made.shut_with(MQE_CLOSE_KEEP)
+        if queue.closed:
+            queue.raise_closed()
+        return 0
     if queue.route.first is not None:  # an alias supplies the defaults
-        queue.here.to.first = queue.to.first
-        queue.here.to.first_generation = queue.to.first_generation
+        made.to.first = queue.to.first
+        made.to.first_generation = queue.to.first_generation
+    queue.here = made
     return 0
 
 

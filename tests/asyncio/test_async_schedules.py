@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
-import subprocess
-import sys
-import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -14,21 +10,9 @@ from typing import Any
 import pytest
 from face import in_loop, until
 
-import penstock
 from penstock import UnknownObjectName
 from penstock.asyncio import Queue, QueueManager
 from penstock.client.schedules import DEFINITIONS, TICKS
-
-RUNNER = """
-import asyncio, sys, penstock.asyncio
-async def main():
-    async with penstock.asyncio.connect("QM1", sys.argv[1]) as qm:
-        print("ready", flush=True)
-        await asyncio.gather(*[qm.run_schedules() for _ in range(2)])
-asyncio.run(main())
-"""
-EVERY = 0.004
-SECONDS = 2.0
 
 
 def due_at_once(interval: float) -> dict[str, Any]:
@@ -97,44 +81,3 @@ def test_a_runner_waits_while_another_process_has_the_definitions(home: Path) ->
         assert q.depth == 6
 
     in_loop(home, body)
-
-
-def test_each_occurrence_has_one_job_though_loops_are_killed_at_any_moment(home: Path) -> None:
-    seed = random.randrange(1 << 32)
-    chance = random.Random(seed)
-    penstock.create("QM1", home)
-
-    def started() -> subprocess.Popen[bytes]:
-        made = subprocess.Popen([sys.executable, "-c", RUNNER, home], stdout=subprocess.PIPE)
-        assert made.stdout is not None and made.stdout.readline() == b"ready\n"
-        return made
-
-    with penstock.connect("QM1", home) as qm:
-        qm.define("QLOCAL", "JOBS", maxdepth=999_999)
-        runners = [started() for _ in range(2)]
-        start = datetime.now(timezone.utc) + timedelta(seconds=0.05)
-        qm.schedule("often", "JOBS", put="x", every=EVERY, start=start, missed="all")
-        end, kills = time.monotonic() + SECONDS, 0
-        try:
-            while time.monotonic() < end:
-                time.sleep(chance.random() * 0.1)
-                victim = chance.randrange(len(runners))
-                runners[victim].kill()
-                runners[victim].communicate()
-                kills += 1
-                runners[victim] = started()
-        finally:
-            for runner in runners:
-                runner.kill()
-                runner.communicate()
-        end = time.monotonic() + 30
-        while qm.unit_list() and time.monotonic() < end:  # what the killed ones had got
-            qm.maintain()
-        assert not qm.unit_list()
-        qm.run_schedules(wait=0)
-        due = qm.schedules()[0].due
-        assert due is not None
-        with qm.open("JOBS") as queue, qm.open(TICKS) as ticks:
-            count = (due - start) / timedelta(seconds=EVERY)
-            assert (queue.depth, ticks.depth) == (count, 1), (seed, kills)
-        assert kills > 2

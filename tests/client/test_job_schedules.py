@@ -27,6 +27,14 @@ with penstock.connect("QM1", sys.argv[1]) as qm:
     print("ready", flush=True)
     qm.run_schedules()
 """
+LOOP = """
+import asyncio, sys, penstock.asyncio
+async def main():
+    async with penstock.asyncio.connect("QM1", sys.argv[1]) as qm:
+        print("ready", flush=True)
+        await asyncio.gather(*[qm.run_schedules() for _ in range(2)])
+asyncio.run(main())
+"""
 CHANGER = """
 import os, sys, penstock
 from penstock.client.schedules import DEFINITIONS
@@ -203,14 +211,15 @@ def test_a_definition_in_a_unit_of_a_killed_process_is_found_and_not_taken_for_d
     assert jobs(qm) == [b"x"] and len(qm.schedules()) == 1
 
 
+@pytest.mark.parametrize("program", [RUNNER, LOOP], ids=["threads", "loops"])
 def test_each_occurrence_has_one_job_though_runners_are_killed_at_any_moment(
-    home: Path, qm: penstock.QueueManager
+    home: Path, qm: penstock.QueueManager, program: str
 ) -> None:
     seed = random.randrange(1 << 32)
     chance = random.Random(seed)
 
     def started() -> subprocess.Popen[bytes]:
-        made = subprocess.Popen([sys.executable, "-c", RUNNER, home], stdout=subprocess.PIPE)
+        made = subprocess.Popen([sys.executable, "-c", program, home], stdout=subprocess.PIPE)
         assert made.stdout is not None and made.stdout.readline() == b"ready\n"
         return made
 
@@ -234,7 +243,10 @@ def test_each_occurrence_has_one_job_though_runners_are_killed_at_any_moment(
         for runner in runners:
             runner.kill()
             runner.communicate()
-    qm.maintain()
+    end = time.monotonic() + 30
+    while qm.unit_list() and time.monotonic() < end:  # what the killed ones had got
+        qm.maintain()
+    assert not qm.unit_list()
     run(qm)
     due = qm.schedules()[0].due
     assert due is not None
