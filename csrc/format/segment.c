@@ -20,7 +20,7 @@
 enum {
     ZERO_PARTS = 256,
     ZERO_STEP = ZERO_PARTS * MQX_PAGE_SIZE,
-    PACED_STEP = 256 * 1024,  /* bytes flushed at once when paced (rule 11) */
+    PACED_STEP = 512 * 1024,  /* bytes flushed at once when paced (rule 11) */
     PAUSE_US = 500,           /* so that commits get at the disk in between (rule 11) */
     CRCS_AT_ONCE = 64,        /* even: the parts of a hash are words of 8 bytes */
 };
@@ -101,11 +101,8 @@ static int fill(struct mqx_io *io, int fd, uint64_t size, const struct mqx_spare
     for (uint64_t at = 0; at < size && err == 0; at = end) {
         const bool paced = pace != NULL && mqx_load_relaxed(pace->hurry) == 0;
         end = paced && size - at > PACED_STEP ? at + PACED_STEP : size;
-        if (paced && at > 0) {
+        if (paced && at > 0 && (pace->between == NULL || pace->between(pace->arg, at, size))) {
             mqx_clock_sleep_us(PAUSE_US);
-        }
-        if (paced && pace->between != NULL) {
-            pace->between(pace->arg);
         }
         err = mqx_write_zeroes(io, fd, at, end);
         if (err == 0) {

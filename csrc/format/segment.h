@@ -40,10 +40,11 @@ void mqx_archive_name(char out[MQX_FILE_NAME_SIZE], uint64_t timeline, uint64_t 
 /* Writes spare-<number>.psj whole: temporary name, room, zeroes, flush, rename, flush of the
  * directory (rule 7). On failure nothing is left but perhaps a *.tmp. While `hurry` (atomic) is 0,
  * so little is flushed at once that a commit beside it waits no longer than for another commit
- * (rule 11), and `between` is called in the pauses. NULL: all at once. */
+ * (rule 11), and `between` is called before each part but the first: true asks for a pause. NULL:
+ * all at once. */
 struct mqx_spare_pace {
     const uint32_t *hurry;
-    void (*between)(void *arg); /* NULL: nothing is to be done */
+    bool (*between)(void *arg, uint64_t made, uint64_t size); /* bytes; NULL: a pause each time */
     void *arg;
 };
 int mqx_spare_create(struct mqx_io *io, int journal_dir, uint64_t number, uint64_t size,

@@ -240,8 +240,16 @@ int mqx_journal_first_lsn(struct mqx_store *store, uint64_t lsn, uint32_t record
 
 /* ---- segment files (segment_pool) ---- */
 
-/* One spare ahead, of full size or of the first segment's; called by the maintenance step. Near the
- * limit it is the smaller one. MQRC_STORAGE_MEDIUM_FULL when limit or disk do not allow it. */
+/* Size of the smallest segment that may become the active one. */
+static inline uint64_t mqx_journal_smallest_segment(const struct mqx_journal *journal)
+{
+    MQX_ASSERT(journal != NULL);
+    return journal->segment_size < journal->first_segment_size ? journal->segment_size
+                                                               : journal->first_segment_size;
+}
+
+/* One spare ahead; called by the maintenance step. Near the limit it has the smallest size.
+ * MQRC_STORAGE_MEDIUM_FULL when limit or disk do not allow it. */
 int mqx_journal_make_spare(struct mqx_store *store, uint64_t size) MQX_MUST_USE;
 /* The same for an append of a put that was refused: does nothing when there is room by now. */
 int mqx_journal_make_room(struct mqx_store *store, uint32_t length) MQX_MUST_USE;
@@ -250,8 +258,8 @@ uint32_t mqx_journal_spare_count(struct mqx_store *store);
  * takes into use before other files are made. */
 uint64_t mqx_journal_stream_bytes(const struct mqx_journal *journal);
 /* The size of the spare to be made; 0: none. One is wanted when the room left is less than twice
- * the reserve, or when there is none and more than half of the active segment is used. The limit
- * must allow it. */
+ * the reserve, or when there is none and more than half of the active segment is used, or enough
+ * was written before it. Sizes double up to the full one. The limit must allow it. */
 uint64_t mqx_journal_spare_wanted(struct mqx_store *store);
 
 /* ---- for a full disk (segment_reserve) ---- */

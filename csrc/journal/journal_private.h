@@ -120,12 +120,4 @@ void mqx_pool_remove(struct mqx_store *store, uint64_t number);
  * all processes. Returns MQRC_CONNECTION_BROKEN with "<what> failed: <error>". */
 int mqx_journal_write_failed(struct mqx_store *store, int negated_errno, const char *what) MQX_COLD;
 
-/* Size of the smallest segment that may become the active one. */
-static inline uint64_t mqx_journal_smallest_segment(const struct mqx_journal *journal)
-{
-    MQX_ASSERT(journal != NULL);
-    return journal->segment_size < journal->first_segment_size ? journal->segment_size
-                                                               : journal->first_segment_size;
-}
-
 #endif

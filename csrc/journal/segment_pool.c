@@ -171,9 +171,24 @@ int mqx_pool_register(struct mqx_store *store, uint64_t number, uint64_t size, u
     return status;
 }
 
+/* Does a spare of which so much is made keep up with the appends? Without a lock: a pause too many
+ * or too few. */
+static bool is_ahead(const struct mqx_journal *journal, uint64_t made, uint64_t size)
+{
+    const uint32_t active = mqx_load_relaxed(&journal->active);
+    MQX_ASSERT(made < size);
+    if (active == 0 || active > MQX_SEGMENT_MAX) {
+        return false;
+    }
+    const struct mqx_segment *segment = &journal->segment[active - 1];
+    const uint64_t used = mqx_load_relaxed(&journal->tail) - mqx_load_relaxed(&segment->base_lsn);
+    return (double)made / (double)size > (double)used / (double)mqx_load_relaxed(&segment->size);
+}
+
 /* The maintenance makes a spare: what others wait for is done beside that, above all a longer
- * reserve for a checkpoint, which puts need while a backlog grows. */
-static void call_maintenance_hook(void *arg)
+ * reserve for a checkpoint, which puts need while a backlog grows. Pauses let commits get at the
+ * disk, but a spare that comes too late costs them more: they make a small one themselves. */
+static bool pause_between(void *arg, uint64_t made, uint64_t size)
 {
     struct mqx_store *store = arg;
     MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.journal->roll_lock));
@@ -181,12 +196,13 @@ static void call_maintenance_hook(void *arg)
     if (store->maintenance_hook != NULL && store->maintenance_hook(store) != MQX_OK) {
         mqx_error_clear();
     }
+    return is_ahead(store->region.journal, made, size);
 }
 
 /* Unit ids are unique in the store, so they name spares without a lock. */
 int mqx_pool_create(struct mqx_store *store, uint64_t size, bool paced, uint64_t *out_number)
 {
-    const struct mqx_spare_pace pace = {&store->leaving, call_maintenance_hook, store};
+    const struct mqx_spare_pace pace = {&store->leaving, pause_between, store};
     *out_number = mqx_journal_unit_id(store);
     MQX_ASSERT(*out_number != 0);
     MQX_ASSERT(size >= PS_MIN_SEGMENT);
@@ -364,9 +380,8 @@ int mqx_journal_make_room(struct mqx_store *store, uint32_t length)
     return status;
 }
 
-/* No other file is made until half of the active one is used: most processes end before, and a
- * full-size file takes longer than everything else that they do. A closed one takes nothing more;
- * behind one that is small and alone the next is as small. */
+/* No other file is made until half of the active one is used: most processes end before. A closed
+ * one takes nothing more; behind one that is small and alone the next is as small. */
 bool mqx_pool_is_in_use(const struct mqx_journal *journal, const struct mqx_segment *active)
 {
     MQX_ASSERT(active != NULL);
@@ -374,6 +389,29 @@ bool mqx_pool_is_in_use(const struct mqx_journal *journal, const struct mqx_segm
     return active->state == MQX_SEG_ACTIVE
                ? journal->tail - active->base_lsn > active->size / 2
                : active->size >= journal->segment_size || journal->used_bytes > active->size;
+}
+
+/* Was as much as a quarter of it written before, since the start? A spare is made as soon as the one
+ * before is taken, then: appends that fill the segment before that make small ones in their callers'
+ * time, each of which costs as much as ten commits. */
+static bool is_busy(const struct mqx_journal *journal, const struct mqx_segment *active)
+{
+    MQX_ASSERT(active->size > 0);
+    MQX_ASSERT(active->size % MQX_PAGE_SIZE == 0);
+    return active->state == MQX_SEG_ACTIVE &&
+           active->base_lsn >= journal->start_lsn + active->size / 4;
+}
+
+/* Files grow by doubling: one of full size takes longer than what a small one before it holds, and
+ * most processes never need it. */
+static uint64_t next_size(const struct mqx_journal *journal, const struct mqx_segment *active)
+{
+    const uint64_t least = mqx_journal_smallest_segment(journal);
+    MQX_ASSERT(active->size > 0);
+    MQX_ASSERT(least <= journal->segment_size);
+    return active->size >= journal->segment_size / 2 ? journal->segment_size
+           : active->size <= least / 2               ? least
+                                                     : 2 * active->size;
 }
 
 /* The size of the spare to be made, under the ring lock; 0: none. */
@@ -386,12 +424,12 @@ static uint64_t wanted_spare(struct mqx_store *store, const struct mqx_segment *
     if (!limit_allows(journal, mqx_journal_smallest_segment(journal))) {
         return 0;
     }
-    const bool in_use = mqx_pool_is_in_use(journal, active);
+    const bool in_use = mqx_pool_is_in_use(journal, active) || is_busy(journal, active);
+    const uint64_t size = in_use ? next_size(journal, active) : journal->first_segment_size;
     if (mqx_ring_room(store, active) < twice) {
-        return in_use || twice > journal->first_segment_size ? journal->segment_size
-                                                             : journal->first_segment_size;
+        return twice > size ? journal->segment_size : size;
     }
-    return in_use && mqx_ring_spare_bytes(store) == 0 ? journal->segment_size : 0;
+    return in_use && mqx_ring_spare_bytes(store) == 0 ? size : 0;
 }
 
 /* Asked by the maintenance thread about ten times a second. */

@@ -58,9 +58,10 @@ static void register_spares(struct mqx_restart *restart, const struct mqx_file_n
         if (fd >= 0) {
             (void)store->io->ops->close(store->io, fd);
         }
-        const bool fits = facts.size == journal->segment_size ||
-                          facts.size == journal->first_segment_size ||
-                          (kind == MQX_FILE_RESERVED && facts.size % MQX_PAGE_SIZE == 0);
+        const bool fits = facts.size % MQX_PAGE_SIZE == 0 &&
+                          (kind == MQX_FILE_RESERVED ||
+                           (facts.size >= mqx_journal_smallest_segment(journal) &&
+                            facts.size <= journal->segment_size));
         const bool usable = err == 0 && facts.size >= PS_MIN_SEGMENT && fits;
         if (!usable || *index >= MQX_SEGMENT_MAX) {
             (void)store->io->ops->unlink(store->io, store->journal_dir, name);
@@ -115,6 +116,8 @@ static int set_journal(struct mqx_restart *restart, const struct mqx_listing *li
     journal->batch_start = tail->end_lsn;
     journal->tail = tail->end_lsn + sizeof(struct psj_batch);
     journal->batch_records = 0;
+    journal->start_lsn =
+        tail->clean ? tail->end_lsn : newest->entry.base_lsn + newest->entry.size;
     journal->written = tail->end_lsn;
     mqx_journal_set_durable(journal, tail->end_lsn);
     journal->marked = tail->end_lsn;

@@ -55,11 +55,26 @@ TEST(a_spare_is_a_whole_file_of_zeroes_and_a_failure_leaves_no_spare)
     memory_io_free(files);
 }
 
+/* What is asked of a maker of a spare between its parts. */
+struct asked {
+    uint64_t made[8];
+    int count;
+};
+
+static bool ask(void *arg, uint64_t made, uint64_t size)
+{
+    struct asked *asked = arg;
+    CHECK(made < size && asked->count < 8);
+    asked->made[asked->count++] = made;
+    return asked->count % 2 != 0;
+}
+
 /* 64 MiB flushed at once kept a commit beside it for 16 ms. */
-TEST(a_paced_spare_is_flushed_in_pieces_of_256_KiB_until_there_is_a_hurry)
+TEST(a_paced_spare_is_flushed_in_pieces_of_512_KiB_until_there_is_a_hurry)
 {
     uint32_t hurry = 0;
-    const struct mqx_spare_pace pace = {.hurry = &hurry};
+    struct asked asked = {.count = 0};
+    const struct mqx_spare_pace pace = {.hurry = &hurry, .between = ask, .arg = &asked};
     enum { SIZE = (1 << 20) + 65536 };
     static unsigned char content[SIZE], zeroes[SIZE];
     struct memory_io *files = memory_io_new();
@@ -69,7 +84,10 @@ TEST(a_paced_spare_is_flushed_in_pieces_of_256_KiB_until_there_is_a_hurry)
     CHECK_INT(mqx_spare_create(io, dir, 7, SIZE, NULL), 0);
     CHECK_INT(memory_io_calls(files, MEMORY_SYNC), 1);
     CHECK_INT(mqx_spare_create(io, dir, 8, SIZE, &pace), 0);
-    CHECK_INT(memory_io_calls(files, MEMORY_SYNC), 1 + 5);
+    CHECK_INT(memory_io_calls(files, MEMORY_SYNC), 1 + 3);
+    CHECK_INT(asked.count, 2);
+    CHECK_INT(asked.made[0], 1 << 19);
+    CHECK_INT(asked.made[1], 1 << 20);
     const int fd = io->ops->open(io, dir, "spare-0000000008.psj", MQX_IO_READ, 0);
     CHECK(fd >= 0);
     memset(content, 1, sizeof content);
@@ -77,7 +95,7 @@ TEST(a_paced_spare_is_flushed_in_pieces_of_256_KiB_until_there_is_a_hurry)
     CHECK_MEM(content, zeroes, sizeof content);
     hurry = 1;
     CHECK_INT(mqx_spare_create(io, dir, 9, SIZE, &pace), 0);
-    CHECK_INT(memory_io_calls(files, MEMORY_SYNC), 1 + 5 + 1);
+    CHECK_INT(memory_io_calls(files, MEMORY_SYNC), 1 + 3 + 1);
     memory_io_free(files);
 }
 

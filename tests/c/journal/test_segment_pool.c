@@ -88,7 +88,7 @@ static void make_small(struct journal_fixture *fixture)
     CHECK_INT(fixture_define(fixture, FIXTURE_QUEUE, FIXTURE_GENERATION), 0);
 }
 
-TEST(a_new_journal_wants_a_full_size_spare_once_half_of_its_first_segment_is_used)
+TEST(a_new_journal_wants_a_spare_twice_as_long_once_half_of_its_first_segment_is_used)
 {
     __attribute__((cleanup(fixture_free))) struct journal_fixture fixture;
     make_small(&fixture);
@@ -96,9 +96,46 @@ TEST(a_new_journal_wants_a_full_size_spare_once_half_of_its_first_segment_is_use
     fill_to(&fixture, SMALL / 2 - 4096, 100);
     CHECK_INT(mqx_journal_spare_wanted(&fixture.store), 0);
     fill_to(&fixture, SMALL / 2 + 1, 200);
-    CHECK_INT(mqx_journal_spare_wanted(&fixture.store), FULL);
-    CHECK_INT(mqx_journal_make_spare(&fixture.store, FULL), 0);
+    CHECK_INT(mqx_journal_spare_wanted(&fixture.store), 2 * SMALL);
+    CHECK_INT(mqx_journal_make_spare(&fixture.store, 2 * SMALL), 0);
     CHECK_INT(mqx_journal_spare_wanted(&fixture.store), 0);
+}
+
+TEST(a_journal_that_has_been_written_to_wants_the_next_spare_as_soon_as_it_takes_one)
+{
+    __attribute__((cleanup(fixture_free))) struct journal_fixture fixture;
+    make_small(&fixture);
+    const struct mqx_journal *journal = fixture.store.region.journal;
+    fill_to(&fixture, SMALL / 2 + 1, 100);
+    for (uint64_t size = 2 * SMALL; size <= 2 * FULL; size *= 2) {
+        const uint64_t expected = size < FULL ? size : FULL;
+        CHECK_INT(mqx_journal_spare_wanted(&fixture.store), expected);
+        CHECK_INT(mqx_journal_make_spare(&fixture.store, expected), 0);
+        fill_segments(&fixture, journal->next_segment_no);
+        CHECK_INT(journal->segment[journal->active - 1].size, expected);
+        CHECK(journal->tail - journal->segment[journal->active - 1].base_lsn < expected / 4);
+    }
+    FIXTURE_REOPEN(fixture); /* what was written before does not count */
+    CHECK_INT(fixture_put(&fixture, 0, 1, 4, 1000, NULL), 0);
+    CHECK_INT(fixture_flush(&fixture), 0);
+    CHECK_INT(journal->segment[journal->active - 1].size, SMALL);
+    CHECK_INT(mqx_journal_spare_wanted(&fixture.store), 0);
+}
+
+TEST(a_restart_uses_a_spare_of_a_size_in_between_and_removes_others)
+{
+    __attribute__((cleanup(fixture_free))) struct journal_fixture fixture;
+    make_small(&fixture);
+    CHECK_INT(mqx_journal_make_spare(&fixture.store, 2 * SMALL), 0);
+    CHECK_INT(mqx_journal_make_spare(&fixture.store, SMALL / 2), 0);
+    CHECK_INT(mqx_journal_make_spare(&fixture.store, 2 * FULL), 0);
+    CHECK_INT(mqx_journal_spare_count(&fixture.store), 3);
+    fixture_crash(&fixture);
+    CHECK_INT(fixture_open(&fixture), 0);
+    CHECK_INT(mqx_journal_spare_count(&fixture.store), 1);
+    fill_segments(&fixture, 2);
+    const struct mqx_journal *journal = fixture.store.region.journal;
+    CHECK_INT(journal->segment[journal->active - 1].size, 2 * SMALL);
 }
 
 TEST(a_full_size_segment_too_is_followed_by_a_spare_once_half_of_it_is_used)
