@@ -248,6 +248,16 @@ static inline uint64_t mqx_journal_smallest_segment(const struct mqx_journal *jo
                                                                : journal->first_segment_size;
 }
 
+/* Size that spares grow to: a sixteenth of a small limit, of which a checkpoint is to free a part
+ * while the next one is written. */
+static inline uint64_t mqx_journal_largest_segment(const struct mqx_journal *journal)
+{
+    const uint64_t part = journal->limit / 16 / MQX_PAGE_SIZE * MQX_PAGE_SIZE;
+    const uint64_t least = mqx_journal_smallest_segment(journal);
+    MQX_ASSERT(least >= PS_MIN_SEGMENT);
+    return part < least ? least : part < journal->segment_size ? part : journal->segment_size;
+}
+
 /* One spare ahead; called by the maintenance step. Near the limit it has the smallest size.
  * MQRC_STORAGE_MEDIUM_FULL when limit or disk do not allow it. */
 int mqx_journal_make_spare(struct mqx_store *store, uint64_t size) MQX_MUST_USE;

@@ -407,11 +407,10 @@ static bool is_busy(const struct mqx_journal *journal, const struct mqx_segment 
 static uint64_t next_size(const struct mqx_journal *journal, const struct mqx_segment *active)
 {
     const uint64_t least = mqx_journal_smallest_segment(journal);
+    const uint64_t most = mqx_journal_largest_segment(journal);
     MQX_ASSERT(active->size > 0);
-    MQX_ASSERT(least <= journal->segment_size);
-    return active->size >= journal->segment_size / 2 ? journal->segment_size
-           : active->size <= least / 2               ? least
-                                                     : 2 * active->size;
+    MQX_ASSERT(least <= most);
+    return active->size > most / 2 ? most : active->size <= least / 2 ? least : 2 * active->size;
 }
 
 /* The size of the spare to be made, under the ring lock; 0: none. */
@@ -427,7 +426,7 @@ static uint64_t wanted_spare(struct mqx_store *store, const struct mqx_segment *
     const bool in_use = mqx_pool_is_in_use(journal, active) || is_busy(journal, active);
     const uint64_t size = in_use ? next_size(journal, active) : journal->first_segment_size;
     if (mqx_ring_room(store, active) < twice) {
-        return twice > size ? journal->segment_size : size;
+        return twice > size ? mqx_journal_largest_segment(journal) : size;
     }
     return in_use && mqx_ring_spare_bytes(store) == 0 ? size : 0;
 }

@@ -51,7 +51,7 @@ uint64_t mqx_journal_interval(const struct mqx_journal *journal)
  * filled with zeroes and flushed while others want the disk. */
 static uint32_t spares_kept(const struct mqx_journal *journal)
 {
-    const uint64_t used = mqx_journal_interval(journal) / journal->segment_size + 1;
+    const uint64_t used = mqx_journal_interval(journal) / mqx_journal_largest_segment(journal) + 1;
     MQX_ASSERT(used >= 1);
     return used < SPARES_KEPT_MIN   ? SPARES_KEPT_MIN
            : used > SPARES_KEPT_MAX ? SPARES_KEPT_MAX
@@ -205,7 +205,7 @@ static uint32_t use_of_retired(struct mqx_store *store, uint32_t index)
     MQX_ASSERT(journal->segment[index].state == MQX_SEG_FULL);
     const bool reserve = mqx_load_relaxed(&journal->disk_full) != 0 &&
                          mqx_journal_reserved_count(journal) < MQX_RESERVED_SEGMENTS;
-    const bool spare = journal->segment[index].size == journal->segment_size &&
+    const bool spare = journal->segment[index].size == mqx_journal_largest_segment(journal) &&
                        mqx_journal_spare_count(store) < spares_kept(journal) &&
                        journal->used_bytes <= journal->limit;
     if ((!reserve && !spare) || is_linked(store, index)) {

@@ -63,7 +63,7 @@ uint64_t mqx_compaction_goal(const struct mqx_journal *journal, uint64_t live_by
     MQX_ASSERT(journal->segment_size > 0);
     MQX_ASSERT(live_bytes < UINT64_MAX / 4);
     const uint64_t wanted = live_bytes * 2 + live_bytes / 2 + mqx_journal_interval(journal) +
-                            2 * journal->segment_size;
+                            2 * mqx_journal_largest_segment(journal);
     return wanted < most ? wanted : most;
 }
 

@@ -122,6 +122,18 @@ TEST(a_journal_that_has_been_written_to_wants_the_next_spare_as_soon_as_it_takes
     CHECK_INT(mqx_journal_spare_wanted(&fixture.store), 0);
 }
 
+TEST(a_small_limit_has_smaller_segments)
+{
+    __attribute__((cleanup(fixture_free))) struct journal_fixture fixture;
+    make_small(&fixture);
+    struct mqx_journal *journal = fixture.store.region.journal;
+    CHECK_INT(mqx_journal_largest_segment(journal), FULL);
+    journal->limit = 16 * 4 * SMALL + 4096;
+    CHECK_INT(mqx_journal_largest_segment(journal), 4 * SMALL);
+    journal->limit = 4 * SMALL;
+    CHECK_INT(mqx_journal_largest_segment(journal), SMALL);
+}
+
 TEST(a_restart_uses_a_spare_of_a_size_in_between_and_removes_others)
 {
     __attribute__((cleanup(fixture_free))) struct journal_fixture fixture;
