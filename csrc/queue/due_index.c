@@ -65,22 +65,62 @@ static bool is_before(const struct mqx_message *a, const struct mqx_message *b)
 
 /* ---- walks ---- */
 
-/* The link that names `slot`, or, when it is in no tree, the empty one where it belongs; NULL:
- * damaged. */
-static uint32_t *find_link(const struct mqx_region *region, struct mqx_object *queue, int tree,
-                           uint32_t slot, const struct mqx_message *message)
+struct place {
+    uint32_t *link; /* NULL: damaged */
+    uint32_t depth; /* of the node that it names, or may name */
+};
+
+/* From `place` on: the link that names `slot`, or, when it is in no tree, the empty one where it
+ * belongs. */
+static struct place descend(const struct mqx_region *region, struct place place, int tree,
+                            uint32_t slot, const struct key *key)
+{
+    MQX_ASSERT(slot != 0);
+    MQX_ASSERT(place.link != NULL);
+    while (*place.link != 0 && *place.link != slot) {
+        struct mqx_message *node = mqx_message(region, *place.link);
+        if (MQX_UNLIKELY(node == NULL || place.depth >= DEPTH_MAX)) {
+            return (struct place){NULL, 0};
+        }
+        place.link = &node->due.child[tree][digit(key, place.depth)];
+        place.depth += 1;
+    }
+    return place;
+}
+
+/* The same from the root. */
+static struct place find_place(const struct mqx_region *region, struct mqx_object *queue, int tree,
+                               uint32_t slot, const struct mqx_message *message)
 {
     const struct key key = key_of(message, tree);
-    uint32_t *link = &queue->due_root[tree];
-    MQX_ASSERT(slot != 0);
-    for (uint32_t depth = 0; *link != 0 && *link != slot; depth++) {
-        struct mqx_message *node = mqx_message(region, *link);
-        if (MQX_UNLIKELY(node == NULL || depth == DEPTH_MAX)) {
-            return NULL;
+    const struct place root = {&queue->due_root[tree], 0};
+    MQX_ASSERT(tree == BY_TIME || tree == BY_ID);
+    return descend(region, root, tree, slot, &key);
+}
+
+/* Digits that two keys have in common, at most those of the first word. */
+static uint32_t common_digits(const struct key *a, const struct key *b)
+{
+    MQX_STATIC_ASSERT(WORD_BITS == 64, "what __builtin_clzll counts in");
+    return a->first == b->first ? WORD_BITS : (uint32_t)__builtin_clzll(a->first ^ b->first);
+}
+
+/* The place in the tree by time of a message that is in none: below the finger where it can be. */
+static struct place find_new_place(const struct mqx_region *region, struct mqx_object *queue,
+                                   uint32_t slot, const struct mqx_message *message)
+{
+    const uint32_t finger = (uint32_t)queue->due_finger;
+    const uint32_t depth = (uint32_t)(queue->due_finger >> 32);
+    struct mqx_message *node = finger != 0 ? mqx_message(region, finger) : NULL;
+    MQX_ASSERT(slot != finger);
+    if (node != NULL) {
+        const struct key key = key_of(message, BY_TIME), other = key_of(node, BY_TIME);
+        if (common_digits(&key, &other) >= depth) {
+            const struct place below = {&node->due.child[BY_TIME][digit(&key, depth)], depth + 1};
+            return descend(region, below, BY_TIME, slot, &key);
         }
-        link = &node->due.child[tree][digit(&key, depth)];
     }
-    return link;
+    return find_place(region, queue, BY_TIME, slot, message);
 }
 
 /* The link to a leaf below the node; NULL: damaged, or the node is a leaf. */
@@ -127,24 +167,51 @@ uint32_t mqx_due_index_first(const struct mqx_region *region, const struct mqx_o
 
 /* ---- changes ---- */
 
+/* The message enters the tree at that place. False: damaged. */
+static bool enter(struct mqx_stripe_guard *guard, int tree, uint32_t slot,
+                  struct mqx_message *message, struct place place)
+{
+    MQX_ASSERT(slot != 0);
+    if (MQX_UNLIKELY(place.link == NULL || *place.link == slot)) {
+        (void)damaged(guard->region, slot);
+        return false;
+    }
+    message->due.child[tree][0] = 0;
+    message->due.child[tree][1] = 0;
+    mqx_guard_store32(guard, place.link, slot);
+    return true;
+}
+
+/* A delayed message that may lack in the tree by MsgId enters it. */
+static void enter_id(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot,
+                     struct mqx_message *message)
+{
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
+    MQX_ASSERT(queue->due_ids != MQX_DUE_IDS_NONE);
+    if ((message->flags & MQX_MSGF_DUE_ID) == 0 &&
+        enter(guard, BY_ID, slot, message,
+              find_place(guard->region, queue, BY_ID, slot, message))) {
+        mqx_guard_store8(guard, &message->flags, message->flags | MQX_MSGF_DUE_ID);
+    }
+}
+
 void mqx_due_index_insert(struct mqx_stripe_guard *guard, struct mqx_object *queue, uint32_t slot)
 {
-    struct mqx_message *message = mqx_message(guard->region, slot);
-    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
+    const struct mqx_region *region = guard->region;
+    struct mqx_message *message = mqx_message(region, slot);
+    MQX_ASSERT(mqx_lock_held(region, &guard->stripe->lock));
     if (MQX_UNLIKELY(message == NULL)) {
-        (void)damaged(guard->region, slot);
+        (void)damaged(region, slot);
         return;
     }
     MQX_ASSERT((message->flags & MQX_MSGF_DUE) != 0);
-    for (int tree = 0; tree < TREES; tree++) {
-        uint32_t *link = find_link(guard->region, queue, tree, slot, message);
-        if (MQX_UNLIKELY(link == NULL || *link == slot)) {
-            (void)damaged(guard->region, slot);
-            return;
-        }
-        message->due.child[tree][0] = 0;
-        message->due.child[tree][1] = 0;
-        mqx_guard_store32(guard, link, slot);
+    const struct place place = find_new_place(region, queue, slot, message);
+    if (!enter(guard, BY_TIME, slot, message, place)) {
+        return;
+    }
+    mqx_guard_store64(guard, &queue->due_finger, (uint64_t)place.depth << 32 | slot);
+    if (queue->due_ids != MQX_DUE_IDS_NONE) {
+        enter_id(guard, queue, slot, message);
     }
     if (queue->delayed == 0 || message->due.key_us < queue->next_due_us) {
         mqx_guard_store64(guard, &queue->next_due_us, message->due.key_us);
@@ -152,12 +219,39 @@ void mqx_due_index_insert(struct mqx_stripe_guard *guard, struct mqx_object *que
     mqx_guard_store32(guard, &queue->delayed, queue->delayed + 1);
 }
 
+/* What becomes delayed meanwhile enters the tree by itself. */
+bool mqx_due_index_make_ids(struct mqx_stripe_guard *guard, struct mqx_object *queue,
+                            struct mqx_cursor *cursor)
+{
+    uint32_t slot = 1;
+    MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
+    MQX_ASSERT(guard->stripe->lock.undo_count == 0);
+    if (queue->due_ids == MQX_DUE_IDS_NONE) {
+        mqx_guard_store32(guard, &queue->due_ids, MQX_DUE_IDS_SOME);
+        mqx_stripe_guard_commit(guard);
+    }
+    for (int i = 0; i < MQX_LOCKED_STEPS_MAX && slot != 0 && queue->delayed != 0 &&
+                    queue->due_ids != MQX_DUE_IDS_ALL; i++) {
+        slot = mqx_priority_index_next(guard->region, queue, cursor, false);
+        struct mqx_message *message = slot != 0 ? mqx_message(guard->region, slot) : NULL;
+        if (message != NULL && message->state == MQX_MSG_DELAYED) {
+            enter_id(guard, queue, slot, message);
+            mqx_stripe_guard_commit(guard);
+        }
+    }
+    if (queue->due_ids != MQX_DUE_IDS_ALL && (slot == 0 || queue->delayed == 0)) {
+        mqx_guard_store32(guard, &queue->due_ids, MQX_DUE_IDS_ALL);
+        mqx_stripe_guard_commit(guard);
+    }
+    return queue->due_ids == MQX_DUE_IDS_ALL;
+}
+
 /* A leaf below takes the place of the node. False: damaged. */
 static bool remove_from(struct mqx_stripe_guard *guard, struct mqx_object *queue, int tree,
                         uint32_t slot, struct mqx_message *message)
 {
     const struct mqx_region *region = guard->region;
-    uint32_t *link = find_link(region, queue, tree, slot, message);
+    uint32_t *link = find_place(region, queue, tree, slot, message).link;
     const uint32_t *child = message->due.child[tree];
     MQX_ASSERT(slot != 0);
     if (MQX_UNLIKELY(link == NULL || *link != slot)) {
@@ -171,6 +265,9 @@ static bool remove_from(struct mqx_stripe_guard *guard, struct mqx_object *queue
     struct mqx_message *leaf = leaf_link == NULL ? NULL : mqx_message(region, *leaf_link);
     if (MQX_UNLIKELY(leaf == NULL)) {
         return false;
+    }
+    if (tree == BY_TIME && *leaf_link == (uint32_t)queue->due_finger) {
+        mqx_guard_store64(guard, &queue->due_finger, 0);
     }
     mqx_guard_store32(guard, link, *leaf_link);
     mqx_guard_store32(guard, leaf_link, 0);
@@ -186,10 +283,16 @@ int mqx_due_index_remove(struct mqx_stripe_guard *guard, struct mqx_object *queu
     if (MQX_UNLIKELY(message == NULL || queue->delayed == 0)) {
         return damaged(guard->region, slot);
     }
-    for (int tree = 0; tree < TREES; tree++) {
-        if (MQX_UNLIKELY(!remove_from(guard, queue, tree, slot, message))) {
-            return damaged(guard->region, slot);
-        }
+    const bool has_id = (message->flags & MQX_MSGF_DUE_ID) != 0;
+    if (slot == (uint32_t)queue->due_finger) {
+        mqx_guard_store64(guard, &queue->due_finger, 0);
+    }
+    if (MQX_UNLIKELY(!remove_from(guard, queue, BY_TIME, slot, message) ||
+                     (has_id && !remove_from(guard, queue, BY_ID, slot, message)))) {
+        return damaged(guard->region, slot);
+    }
+    if (has_id) {
+        mqx_guard_store8(guard, &message->flags, message->flags & (uint8_t)~MQX_MSGF_DUE_ID);
     }
     if (message->due.key_us == queue->next_due_us) {
         const struct mqx_message *first =
@@ -206,7 +309,7 @@ uint32_t mqx_due_index_find(const struct mqx_region *region, const struct mqx_ob
 {
     const struct key key = {tag, 0};
     uint32_t slot = queue->delayed != 0 && tag != 0 ? queue->due_root[BY_ID] : 0;
-    MQX_ASSERT(region->base != NULL);
+    MQX_ASSERT(queue->due_ids == MQX_DUE_IDS_ALL);
     for (uint32_t depth = 0; slot != 0 && depth <= WORD_BITS; depth++) {
         const struct mqx_message *node = mqx_message(region, slot);
         if (MQX_UNLIKELY(node == NULL)) {
@@ -228,6 +331,9 @@ struct check {
     uint32_t object;
     int tree;
     uint32_t count;                    /* nodes visited */
+    uint32_t ids;                      /* of those by time with MQX_MSGF_DUE_ID */
+    uint64_t finger;
+    bool finger_found;
     const struct mqx_message *first;
     struct { /* nodes to be visited, with the bits that their paths say */
         uint32_t slot, depth;
@@ -272,6 +378,10 @@ static int check_node(struct check *check, uint32_t most)
         return unsound(check, "a node in the wrong place, or too many", slot);
     }
     check->count += 1;
+    if (check->tree == BY_TIME) {
+        check->ids += (message->flags & MQX_MSGF_DUE_ID) != 0;
+        check->finger_found |= check->finger == ((uint64_t)depth << 32 | slot);
+    }
     if (check->first == NULL || is_before(message, check->first)) {
         check->first = message;
     }
@@ -303,6 +413,7 @@ int mqx_due_index_check(const struct mqx_region *region, const struct mqx_object
     struct check check = {
         .region = region,
         .object = (uint32_t)((size_t)((const unsigned char *)queue - objects) / sizeof *queue),
+        .finger = queue->due_finger,
     };
     int status = MQX_OK;
     MQX_ASSERT(mqx_object(region, check.object) == queue);
@@ -314,10 +425,18 @@ int mqx_due_index_check(const struct mqx_region *region, const struct mqx_object
         while (check.height > 0 && status == MQX_OK) {
             status = check_node(&check, queue->delayed);
         }
-        if (status == MQX_OK && check.count != queue->delayed) {
+        if (status == MQX_OK && check.count != (check.tree == BY_TIME ? queue->delayed : check.ids)) {
             status = unsound(&check, "the number of messages is not what the queue says",
                              check.count);
         }
+    }
+    if (status == MQX_OK && check.finger != 0 && !check.finger_found) {
+        status = unsound(&check, "the place of the last insertion", check.finger);
+    }
+    if (status == MQX_OK && (queue->due_ids > MQX_DUE_IDS_ALL ||
+                             (queue->due_ids == MQX_DUE_IDS_ALL && check.ids != queue->delayed) ||
+                             (queue->due_ids == MQX_DUE_IDS_NONE && check.ids != 0))) {
+        status = unsound(&check, "messages in the tree by MsgId", check.ids);
     }
     if (status == MQX_OK && queue->delayed != 0 &&
         check.first->due.key_us != queue->next_due_us) {

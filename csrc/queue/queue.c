@@ -228,7 +228,6 @@ static void count_persistent(struct mqx_stripe_guard *guard, const struct mqx_me
 int mqx_queue_link(struct mqx_stripe_guard *guard, struct mqx_object *queue, struct mqx_put *put)
 {
     struct mqx_message *message;
-    bool delayed = false;
     MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     MQX_ASSERT(mqx_stripe_of(guard->region, put->object) == guard->stripe);
     int status = take_memory(guard, put, &message);
@@ -243,9 +242,8 @@ int mqx_queue_link(struct mqx_stripe_guard *guard, struct mqx_object *queue, str
         mqx_queue_make_id(guard->region, put->number | CORREL_ID_BIT, put->d->correl_id);
     }
     fill_entry(guard->region, message, put);
-    if (MQX_UNLIKELY((message->flags & MQX_MSGF_DUE) != 0)) {
-        delayed = put->context == 0 && mqx_delayed_settle(guard->region, message);
-    }
+    /* the caller has just found it not due; one that is by now is released as others are */
+    const bool delayed = put->context == 0 && MQX_UNLIKELY((message->flags & MQX_MSGF_DUE) != 0);
     const bool available = put->context == 0 && !delayed;
     if (put->reserved != 0) {
         status = rewrite_descriptor(guard->region, message, put->d);

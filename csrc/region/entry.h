@@ -48,6 +48,7 @@ enum { /* mqx_message.flags */
                                * index */
     MQX_MSGF_DUE = 0x10,      /* PUT, GOT, DELAYED: `due` says when it becomes available; else, and
                                * without the flag, at once */
+    MQX_MSGF_DUE_ID = 0x20,   /* DELAYED: in the tree of MsgIds, too (queue/due_index.h) */
     MQX_MSGF_BODY = 0x80,     /* persistent, put with its body in the region: counted in the
                                * stripe's body_bytes */
 };

@@ -160,7 +160,9 @@ struct mqx_object {
     uint32_t due_root[2];     /* of the trees by due time and by MsgId */
     struct mqx_performance performance;
     uint32_t open_output;     /* slots lock, as open_input */
-    uint32_t spare[3];
+    uint32_t due_ids;         /* enum mqx_due_ids: which delayed messages are in the tree by MsgId */
+    uint64_t due_finger;      /* where the delayed message of the last insertion stands in the tree
+                               * by due time: its depth << 32 | slot; 0: not known */
 } MQX_ALIGNED(64);
 MQX_STATIC_ASSERT(sizeof(struct mqx_object) == 576, "nine lines of memory a queue");
 

@@ -51,7 +51,8 @@ TEST(a_damaged_index_of_delayed_messages_ends_the_call_and_stops_the_queue_manag
     for (size_t i = 0; i < MQX_ARRAY_COUNT(damage); i++) {
         engine_begin();
         struct queue q = QUEUE("Q", 0);
-        CHECK_INT(PUT(q, .text = "x", .delay_us = LONG), 0);
+        CHECK_INT(PUT(q, .text = "x", .msg = 1, .delay_us = LONG), 0);
+        CHECK(!cancel(q, 2)); /* makes the tree by MsgId */
         pass(LONG);
         damage[i](object(q));
         CHECK_STR(TAKE(q), "(2059)");
