@@ -42,6 +42,7 @@ enum { /* values of the descriptor's fields, as in MQMD */
     EXPIRY_UNLIMITED = -1,
     EXPIRY_MAX = 999999999, /* tenths of a second */
     TENTH_US = 100000,
+    COARSE_LAG_US = 100000, /* above any tick */
 };
 
 /* The last microsecond of the year 9999: PutDate has four digits for the year. */
@@ -121,10 +122,19 @@ static int set_times(struct ps_descriptor *d, int32_t expiry, uint32_t flags, ui
     return MQX_OK;
 }
 
+/* The time, or an earlier one from which a due time is far off: the coarse clock, which is read in a
+ * fifth of the time, is a tick behind. */
+static uint64_t now_for(uint64_t due_us)
+{
+    const uint64_t coarse = mqx_clock_coarse_us();
+    MQX_ASSERT(due_us != 0);
+    return due_us > coarse + COARSE_LAG_US ? coarse : mqx_clock_wall_us();
+}
+
 /* The due time of a message that is to be delayed; 0 when it is not later than now. */
 static MQX_COLD int set_due(struct ps_descriptor *d)
 {
-    const uint64_t now = mqx_clock_wall_us();
+    const uint64_t now = now_for(d->due_us);
     MQX_ASSERT(d->due_us != 0);
     if (d->due_us > PS_DUE_MAX) {
         return mqx_fail(MQRC_MD_ERROR, "due %llu us since 1970; the last due time is in the year "

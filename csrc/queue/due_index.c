@@ -14,6 +14,8 @@ enum {
     WORD_BITS = 64,
     DEPTH_MAX = 2 * WORD_BITS, /* of two different keys a bit differs before */
     TIME_UNUSED = 5,           /* bits of a time that are 0: until the year 9999 */
+    FINGER_DEPTH = WORD_BITS - TIME_UNUSED - 7, /* times of the same 128 us have so many bits in
+                                                 * common */
 };
 MQX_STATIC_ASSERT(sizeof(((struct mqx_message *)0)->due.child) == TREES * 2 * sizeof(uint32_t),
                   "two links in each tree");
@@ -66,9 +68,17 @@ static bool is_before(const struct mqx_message *a, const struct mqx_message *b)
 /* ---- walks ---- */
 
 struct place {
-    uint32_t *link; /* NULL: damaged */
-    uint32_t depth; /* of the node that it names, or may name */
+    uint32_t *link;  /* NULL: damaged */
+    uint32_t depth;  /* of the node that it names, or may name */
+    uint64_t finger; /* the last node before it that is no deeper than FINGER_DEPTH; 0: none */
 };
+
+static uint64_t finger_at(uint32_t depth, uint32_t slot)
+{
+    MQX_ASSERT(slot != 0);
+    MQX_ASSERT(depth <= FINGER_DEPTH);
+    return (uint64_t)depth << 32 | slot;
+}
 
 /* From `place` on: the link that names `slot`, or, when it is in no tree, the empty one where it
  * belongs. */
@@ -80,7 +90,10 @@ static struct place descend(const struct mqx_region *region, struct place place,
     while (*place.link != 0 && *place.link != slot) {
         struct mqx_message *node = mqx_message(region, *place.link);
         if (MQX_UNLIKELY(node == NULL || place.depth >= DEPTH_MAX)) {
-            return (struct place){NULL, 0};
+            return (struct place){.link = NULL};
+        }
+        if (place.depth <= FINGER_DEPTH) {
+            place.finger = finger_at(place.depth, *place.link);
         }
         place.link = &node->due.child[tree][digit(key, place.depth)];
         place.depth += 1;
@@ -93,7 +106,7 @@ static struct place find_place(const struct mqx_region *region, struct mqx_objec
                                uint32_t slot, const struct mqx_message *message)
 {
     const struct key key = key_of(message, tree);
-    const struct place root = {&queue->due_root[tree], 0};
+    const struct place root = {.link = &queue->due_root[tree]};
     MQX_ASSERT(tree == BY_TIME || tree == BY_ID);
     return descend(region, root, tree, slot, &key);
 }
@@ -105,7 +118,8 @@ static uint32_t common_digits(const struct key *a, const struct key *b)
     return a->first == b->first ? WORD_BITS : (uint32_t)__builtin_clzll(a->first ^ b->first);
 }
 
-/* The place in the tree by time of a message that is in none: below the finger where it can be. */
+/* The place in the tree by time of a message that is in none: from the finger on where it has the
+ * bits of that path. */
 static struct place find_new_place(const struct mqx_region *region, struct mqx_object *queue,
                                    uint32_t slot, const struct mqx_message *message)
 {
@@ -116,7 +130,9 @@ static struct place find_new_place(const struct mqx_region *region, struct mqx_o
     if (node != NULL) {
         const struct key key = key_of(message, BY_TIME), other = key_of(node, BY_TIME);
         if (common_digits(&key, &other) >= depth) {
-            const struct place below = {&node->due.child[BY_TIME][digit(&key, depth)], depth + 1};
+            const struct place below = {.link = &node->due.child[BY_TIME][digit(&key, depth)],
+                                        .depth = depth + 1,
+                                        .finger = queue->due_finger};
             return descend(region, below, BY_TIME, slot, &key);
         }
     }
@@ -209,7 +225,11 @@ void mqx_due_index_insert(struct mqx_stripe_guard *guard, struct mqx_object *que
     if (!enter(guard, BY_TIME, slot, message, place)) {
         return;
     }
-    mqx_guard_store64(guard, &queue->due_finger, (uint64_t)place.depth << 32 | slot);
+    const uint64_t finger =
+        place.depth <= FINGER_DEPTH ? finger_at(place.depth, slot) : place.finger;
+    if (finger != queue->due_finger) {
+        mqx_guard_store64(guard, &queue->due_finger, finger);
+    }
     if (queue->due_ids != MQX_DUE_IDS_NONE) {
         enter_id(guard, queue, slot, message);
     }

@@ -14,9 +14,9 @@
  *                    at depth d has its key's first d bits in common with all below it, which lie
  *                    left or right by their next bit. Keys: due time, then message number; and the
  *                    tag of the MsgId, then message number.
- *   finger           where the message of the last insertion stands in the tree by due time. One
- *                    whose time has the bits of its path in common lies below it, and is looked for
- *                    from there: usual where a queue's delays are alike.
+ *   finger           a node on the path to the last insertion into the tree by time, far enough up
+ *                    for the times of the same 128 us to lie below it. Their places are
+ *                    looked for from there: usual where a queue's delays are alike.
  *
  * Why this tree. Insertion stores one link, removal at most four (a leaf below takes the place), at
  * any number of messages: both fit into the caller's micro-transaction. There is no rotation. A

@@ -67,7 +67,7 @@ class Consumer:
         self.limit = limit
         self.threads = threads
         self.handler: Callable[[Message], Any] | None = None
-        self._stop = threading.Event()
+        self._ended = False  # read by all threads between two messages
         self._lock = threading.Lock()
         self._taken = 0  # of the limit
         self._iterator: Iterator[Message] | None = None
@@ -76,33 +76,34 @@ class Consumer:
 
     def __iter__(self) -> Iterator[Message]:
         """The messages, each committed when the next one is asked for."""
-        return self._loop()
+        return self._messages(self.queue)
 
     def __next__(self) -> Message:
         if self._iterator is None:
-            self._iterator = self._loop()
+            self._iterator = self._messages(self.queue)
         return next(self._iterator)
 
-    def _loop(self) -> Iterator[Message]:
-        """The messages, until SIGTERM, where nobody else takes that."""
+    @contextmanager
+    def _ended_by_sigterm(self) -> Iterator[None]:
+        """In the main thread, where nobody else takes that signal."""
         main = threading.current_thread() is threading.main_thread()
         if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-            yield from self._messages(self.queue)
+            yield
             return
         end = self._on_signal({signal.SIGTERM: signal.SIG_DFL})
         signal.signal(signal.SIGTERM, end)
         try:
-            yield from self._messages(self.queue)
+            yield
         finally:
             if signal.getsignal(signal.SIGTERM) is end:  # it has not come
                 with suppress(ValueError):  # an abandoned loop that another thread clears away
                     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def _messages(self, queue: QueueHandle) -> Iterator[Message]:
-        get, stopped, limit = queue.get, self._stop.is_set, self.limit
-        with queue.connection.transaction() as unit:
+        get, limit = queue.get, self.limit
+        with self._ended_by_sigterm(), queue.connection.transaction() as unit:
             commit = unit.commit
-            while not stopped() and (limit is None or self._take_one()):
+            while not self._ended and (limit is None or self._take_one()):
                 message: Message | None = get(0, default=None)
                 if message is None:
                     message = self._next_message(queue)
@@ -137,7 +138,7 @@ class Consumer:
     def _next_message(self, queue: QueueHandle) -> Message | None:
         """None: none came in time, or stop() was called."""
         left = self.wait
-        while not self._stop.is_set():
+        while not self._ended:
             part = _SLICE if left is None else min(left, _SLICE)
             message: Message | None = queue.get(part, default=None)
             if message is not None:
@@ -161,7 +162,7 @@ class Consumer:
 
     def stop(self) -> None:
         """Ends the consumer when the handlers in progress have returned."""
-        self._stop.set()
+        self._ended = True
 
     def run(self) -> None:
         """Calls the handler with messages, in ``threads`` threads, until none came within ``wait``
@@ -189,7 +190,7 @@ class Consumer:
                 while thread.is_alive():
                     thread.join(_SLICE)
         finally:
-            self._stop.set()
+            self._ended = True
             for number, handler in before.items():
                 signal.signal(number, handler)
         if failures:
@@ -198,7 +199,7 @@ class Consumer:
     def _on_signal(self, before: dict[signal.Signals, Any]) -> Callable[[int, Any], None]:
         def end(number: int, frame: Any) -> None:
             del frame
-            self._stop.set()
+            self._ended = True
             for other, handler in before.items():  # the second one has its usual effect
                 signal.signal(other, handler if handler is not None else signal.SIG_DFL)
 
@@ -213,10 +214,10 @@ class Consumer:
                 self._handle_all(queue, handler)
         except BaseException as error:
             failures.append(error)
-            self._stop.set()
+            self._ended = True
 
     def _handle_all(self, queue: QueueHandle, handler: Callable[[Message], Any]) -> None:
-        while not self._stop.is_set():
+        while not self._ended:
             messages = self._messages(queue)
             for message in messages:
                 try:

@@ -1,0 +1,110 @@
+"""What consumers and producers of delayed messages pay beyond plain puts and gets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import workloads as w
+from conftest import Interleave
+from penstock import Queue, QueueManager
+from report import Aim
+
+BODY = b"x" * 256
+MESSAGES = 20_000  # consumed in a round
+BATCH = 1_000
+WAITING = 100_000  # delayed messages before the first round
+DELAYED = 10_000  # put in a round
+DURABLE = 300  # those of them that are persistent
+DELAY = 3600.0  # seconds
+ROUNDS = 31
+
+Scale = Callable[[int], int]
+
+
+def fill(queue: Queue, count: int) -> None:
+    """Messages to be consumed."""
+    for begin in range(0, count, BATCH):
+        queue.put_batch([BODY] * min(BATCH, count - begin))
+
+
+def consume(queue: Queue, count: int) -> float:
+    """Seconds a message of a loop over ``consume()``."""
+    fill(queue, count)
+    seen = 0
+    begun = time.perf_counter()
+    for message in queue.consume(wait=0):
+        seen += len(message.data) == len(BODY)
+    seconds = time.perf_counter() - begun
+    w.expect(seen == count and queue.depth == 0, f"{seen} of {count}")
+    return seconds / count
+
+
+def get_and_commit(qm: QueueManager, queue: Queue, count: int) -> float:
+    """The same by hand: what ``consume()`` does for messages that do not fail."""
+    fill(queue, count)
+    seen, get = 0, queue.get
+    begun = time.perf_counter()
+    with qm.transaction() as unit:
+        while (message := get(0, default=None)) is not None:
+            seen += len(message.data) == len(BODY)
+            unit.commit()
+    seconds = time.perf_counter() - begun
+    w.expect(seen == count and queue.depth == 0, f"{seen} of {count}")
+    return seconds / count
+
+
+def put(queue: Queue, count: int, **options: Any) -> float:
+    """Seconds a put of messages that stay."""
+    before, one = queue.depth, queue.put
+    begun = time.perf_counter()
+    for _ in range(count):
+        one(BODY, **options)
+    seconds = time.perf_counter() - begun
+    w.expect(queue.depth == before + count, f"{queue.depth - before} of {count} are there")
+    return seconds / count
+
+
+def bench_consume(interleave: Interleave, files: Path, scale: Scale) -> None:
+    """Messages that are not persistent, each committed when the next one is asked for."""
+    count = scale(MESSAGES)
+    with w.manager(files) as qm, w.define(qm, "JOBS", persistent=False) as queue:
+        interleave(
+            "consume() of 256 bytes, non-persistent, a message",
+            {
+                "penstock": lambda: consume(queue, count),
+                "get and commit by hand": lambda: get_and_commit(qm, queue, count),
+            },
+            [Aim("rate", 0.9, "get and commit by hand")],
+            rounds=ROUNDS,
+        )
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def bench_put_with_delay(
+    interleave: Interleave, files: Path, scale: Scale, persistent: bool
+) -> None:
+    """One delay for all, as retries and timeouts have it."""
+    count = scale(DURABLE if persistent else DELAYED)
+    kind = "persistent" if persistent else "non-persistent"
+    with (
+        w.manager(files) as qm,
+        w.define(qm, "LATER", persistent=persistent) as later,
+        w.define(qm, "NOW", persistent=persistent) as now,
+    ):
+        for queue, delay in ((later, {"delay": DELAY}), (now, {})):
+            put(queue, scale(WAITING), persistent=False, **delay)
+        interleave(
+            f"put with a delay among {WAITING:,} that wait, {kind}, {len(BODY)} bytes",
+            {
+                "penstock": lambda: put(later, count, delay=DELAY),
+                "put without": lambda: put(now, count),
+            },
+            [Aim("time", 1.3, "put without")],
+            rounds=ROUNDS,
+        )
+        w.expect(len(later.get_batch(1)) == 0, "a delayed message was got")
