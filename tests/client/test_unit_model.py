@@ -27,6 +27,7 @@ from penstock import Queue, QueueManager, Unit
 
 STEPS = 500
 THREADS = 4
+DELAY = 3600.0  # seconds: longer than the test
 SLOTS = 6  # units that are open at a time, at most
 MAXUMSGS = 8
 SMALL = {"segment_size": 1 << 20, "journal_limit": 64 << 20, "ring_size": 1 << 20}
@@ -38,9 +39,11 @@ class Stored:
 
     data: bytes
     priority: int
-    state: str = "available"
+    state: str = "available"  # or delayed: for longer than the test; put, got
     unit: int | None = None
     backouts: int = 0
+    delayed: bool = False  # once it is committed
+    msg_id: bytes = b""
 
 
 @dataclass
@@ -53,15 +56,23 @@ class Model:
         """What is in a unit."""
         return [(q, m) for q, found in self.queues.items() for m in found if m.unit == unit]
 
-    def put(self, queue: str, data: bytes, priority: int, unit: int | None) -> None:
-        """A put."""
-        state = "available" if unit is None else "put"
-        self.queues[queue].append(Stored(data, priority, state, unit))
+    def put(
+        self, queue: str, data: bytes, priority: int, unit: int | None, msg_id: bytes | None
+    ) -> None:
+        """A put; with the MsgId of one that is delayed."""
+        state = "put" if unit is not None else "delayed" if msg_id else "available"
+        self.queues[queue].append(
+            Stored(data, priority, state, unit, delayed=bool(msg_id), msg_id=msg_id or b"")
+        )
+
+    def in_order(self, queue: str, *states: str) -> list[Stored]:
+        """In the order of delivery; sorted() keeps the order of equal priorities."""
+        found = [m for m in self.queues[queue] if m.state in states]
+        return sorted(found, key=lambda m: -m.priority)
 
     def available(self, queue: str) -> list[Stored]:
-        """In the order of delivery; sorted() keeps the order of equal priorities."""
-        found = [m for m in self.queues[queue] if m.state == "available"]
-        return sorted(found, key=lambda m: -m.priority)
+        """What a get can find."""
+        return self.in_order(queue, "available")
 
     def get(self, queue: str, unit: int | None) -> Stored | None:
         """A get."""
@@ -73,18 +84,26 @@ class Model:
             return m
         return None
 
-    def end(self, unit: int, commit: bool) -> None:
-        """Commit or backout."""
+    def end(self, unit: int, commit: bool, delayed: bool = False) -> None:
+        """Commit, or backout, with a delay perhaps."""
         for queue, m in self.of(unit):
             if (m.state == "put") == commit:
                 m.backouts += not commit
-                m.state, m.unit = "available", None
+                m.delayed = m.delayed or delayed
+                m.state, m.unit = "delayed" if m.delayed else "available", None
             else:
                 self.queues[queue].remove(m)
 
-    def seen(self, queue: str) -> list[tuple[bytes, int, int]]:
+    def cancel(self, queue: str, stored: Stored) -> bool:
+        """Of a message that may be delayed; true: it was."""
+        found = stored in self.queues[queue] and stored.state == "delayed"
+        if found:
+            self.queues[queue].remove(stored)
+        return found
+
+    def seen(self, queue: str, *states: str) -> list[tuple[bytes, int, int]]:
         """What a browse shows."""
-        return [(m.data, m.priority, m.backouts) for m in self.available(queue)]
+        return [(m.data, m.priority, m.backouts) for m in self.in_order(queue, *states)]
 
 
 class Driver:
@@ -125,8 +144,9 @@ class Driver:
         self.number += count
         unit = None if slot is None else self.units[slot]
         options = {"priority": priority, "persistent": self.random.random() < 0.5, "unit": unit}
+        delay = DELAY if count == 1 and self.random.random() < 0.25 else None
         if count == 1:
-            result = self.call(self.queues[queue].put, bodies[0], **options)
+            result = self.call(self.queues[queue].put, bodies[0], delay=delay, **options)
         else:
             result = self.call(self.queues[queue].put_batch, bodies, **options)
         if count > self.room(slot):
@@ -134,7 +154,18 @@ class Driver:
             return
         assert not isinstance(result, BaseException), result
         for body in bodies:
-            self.model.put(queue, body, priority, slot)
+            self.model.put(queue, body, priority, slot, result.msg_id if delay else None)
+
+    def cancel(self) -> None:
+        """Of a message that is delayed, or was, or is in a unit."""
+        queue = self.random.choice("AB")
+        known = [m for m in self.model.queues[queue] if m.msg_id]
+        if known:
+            stored = self.random.choice(known)
+            msg_id = stored.msg_id
+            expected = self.model.cancel(queue, stored)
+            assert self.call(self.queues[queue].cancel, msg_id) is expected
+            assert self.call(self.queues[queue].cancel, msg_id) is False
 
     def get(self) -> None:
         """One get."""
@@ -168,7 +199,9 @@ class Driver:
             return
         slot = self.random.choice(list(self.units))
         unit = self.units.pop(slot)
-        way = self.random.choice(("commit", "commit", "backout", "block", "prepare", "drop"))
+        way = self.random.choice(
+            ("commit", "commit", "backout", "later", "block", "prepare", "drop")
+        )
         assert unit.count == len(self.model.of(slot))
         commit = way in ("commit", "block") or (way == "prepare" and self.random.random() < 0.5)
         if way == "block":
@@ -185,19 +218,25 @@ class Driver:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ResourceWarning)
                 del unit
+        elif way == "later":
+            assert self.call(unit.backout, delay=DELAY) is None
         else:
             assert self.call(getattr(unit, way)) is None
-        self.model.end(slot, commit)
+        self.model.end(slot, commit, delayed=way == "later")
 
     def compare(self) -> None:
         """What is on the queues."""
         for name, queue in self.queues.items():
             found = [(m.data, m.priority, m.backout_count) for m in queue.browse()]
-            assert found == self.model.seen(name)
+            assert found == self.model.seen(name, "available")
+            found = [(m.data, m.priority, m.backout_count) for m in queue.browse(delayed=True)]
+            assert found == self.model.seen(name, "available", "delayed")
+            assert queue.status().delayed == len(self.model.in_order(name, "delayed"))
 
     def run(self, steps: int) -> None:
         """Random steps."""
         ways = [self.put] * 5 + [self.get] * 4 + [self.get_batch, self.begin, self.end]
+        ways += [self.cancel]
         for step in range(steps):
             self.random.choice(ways)()
             if step % 50 == 0:
