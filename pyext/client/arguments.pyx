@@ -109,25 +109,28 @@ cdef int take_put_time_us(object value, uint64_t *out) except -1:
 
 
 cdef int take_delay(object value, uint64_t *out) except -1:
-    """Seconds from now as a number into microseconds since 1970, 0 for none."""
+    """Seconds as a number into microseconds."""
     cdef double seconds = take_seconds(value, RC_MD_ERROR, "delay must be seconds")
     if not 0 <= seconds <= DELAY_SECONDS_MAX:
         wrong_value(
             RC_MD_ERROR, f"delay {value!r} is not 0 to {DELAY_SECONDS_MAX} seconds (100 years)"
         )
     out[0] = <uint64_t>(seconds * SECOND_US)
-    if out[0] != 0:
-        out[0] += mqx_clock_wall_us()
     return 0
 
 
 cdef int take_due(object delay, object at, uint64_t *out) except -1:
-    """What `delay` or `at`, a datetime with a time zone, says; one of them is not None."""
+    """What `delay`, from now, or `at`, a datetime with a time zone, says; one of them is not None.
+    Microseconds since 1970, 0 for none.
+    """
     cdef object since
     if delay is not None:
         if at is not None:
             wrong_value(RC_MD_ERROR, "delay and at exclude each other")
-        return take_delay(delay, out)
+        take_delay(delay, out)
+        if out[0] != 0:
+            out[0] += mqx_clock_wall_us()
+        return 0
     since = microseconds_since_1970(at)
     out[0] = <uint64_t>since if since > 0 else 0  # after the year 9999: 2026, from the core
     return 0

@@ -299,10 +299,10 @@ def batch_call(object runner, object function, QueueHandle handle not None, tupl
     return call
 
 
-def unit_call(object runner, Unit unit not None, bint commit):
-    """The end of a unit's work as an awaitable."""
+def unit_call(object runner, Unit unit not None, bint commit, object delay=None):
+    """The end of a unit's work as an awaitable; `delay`: of a backout."""
     cdef AsyncCall call = new_call(runner, unit, "end_for_task", {})
-    call.args = (commit,)
+    call.args = (commit, delay)
     call.unit = unit
     return call
 

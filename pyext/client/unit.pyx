@@ -212,10 +212,10 @@ cdef class Unit:
         it had got before that has passed, through restarts, too. A ``transaction()`` goes on with a
         new unit of work until its block ends; what ``unit()`` made has ended.
         """
-        cdef uint64_t due = 0
+        cdef uint64_t later = 0
         if delay is not None:
-            take_delay(delay, &due)
-        self.retry_us = due - mqx_clock_wall_us() if due != 0 else 0
+            take_delay(delay, &later)
+        self.retry_us = later
         try:
             self.end_by_program(False)
         finally:
@@ -234,17 +234,22 @@ cdef class Unit:
             fail(reason)
         return 0
 
-    def end_for_task(self, bint commit):
+    def end_for_task(self, bint commit, delay=None):
         """commit() and backout() by a thread that works for the owner (penstock.asyncio). A commit
         that would flush, and must not here, leaves the unit as it was.
         """
         cdef int reason
+        cdef uint64_t later = 0
+        if delay is not None:
+            take_delay(delay, &later)
         self.begin_turn(False)
+        self.retry_us = later
         try:
             reason = self.complete(commit)
             if self.held:
                 self.end_held(False)
         finally:
+            self.retry_us = 0
             self.turns -= 1
         if reason:
             fail(reason)

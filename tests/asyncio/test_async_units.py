@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from pathlib import Path
 
 import pytest
@@ -193,5 +194,45 @@ def test_a_put_that_is_refused_leaves_others_of_its_flush_alone(home: Path) -> N
         done = await asyncio.gather(*puts, return_exceptions=True)
         assert [isinstance(one, penstock.QueueFull) for one in done] == [False] * 30 + [True] * 20
         assert q.depth == 30
+
+    in_loop(home, body)
+
+
+@pytest.mark.filterwarnings("ignore:a unit of work:ResourceWarning")
+def test_a_unit_that_is_dropped_after_a_failed_call_ends_without_the_garbage_collector(
+    home: Path,
+) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        unit = qm.unit()
+        await q.put(b"x", unit=unit)
+        with pytest.raises(penstock.UnitLimitReached):
+            await q.put_batch([b"x"] * 9, persistent=True, unit=unit)
+        assert qm.sync.status().units == 1
+        del unit
+        await until(lambda: qm.sync.status().units == 0)
+
+    gc.disable()
+    try:
+        in_loop(home, body, max_uncommitted_messages=8)
+    finally:
+        gc.enable()
+
+
+def test_a_unit_that_is_backed_out_with_a_delay_gives_its_messages_back_later(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        await q.put(b"x")
+        unit = qm.unit()
+        assert (await q.get(unit=unit)).data == b"x"
+        await unit.backout(delay=0.2)
+        assert await q.get(default=None) is None
+        assert (await q.status()).delayed == 1
+        assert (await q.get(wait=10)).backout_count == 1
+        async with qm.transaction() as block:
+            await q.put(b"y", syncpoint=False)
+            await q.get(wait=10)
+            with pytest.raises(penstock.InvalidValue, match="-1"):
+                await block.backout(delay=-1)
+            await block.backout(delay=3600)
+        assert (await q.status()).delayed == 1
 
     in_loop(home, body)

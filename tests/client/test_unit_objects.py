@@ -571,3 +571,13 @@ def test_an_argument_that_ends_the_unit_in_the_middle_of_the_call_is_refused_and
         with pytest.raises(penstock.UnitNotAvailable):
             call(units[-1])
     assert queue.depth == 0
+
+
+def test_a_backout_with_the_shortest_delay_gives_the_message_back_at_once(
+    qm: QueueManager, queue: Queue
+) -> None:
+    queue.put(b"x", persistent=False)
+    for count in range(200):
+        unit = qm.unit()
+        assert queue.get(wait=1, unit=unit).backout_count == count
+        unit.backout(delay=1e-6)

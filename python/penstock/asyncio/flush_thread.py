@@ -60,6 +60,18 @@ class Job:
             self.error = error
         self.ended = True
 
+    def outcome(self) -> Any:
+        """The result, or what the call raised, once: an exception that the job still knew would
+        keep job, frames and unit of work until the garbage collection, as each knows the next one.
+        """
+        error, self.error = self.error, None
+        if error is None:
+            return self.result
+        try:
+            raise error
+        finally:
+            del error
+
     def tell(self) -> None:
         """In the loop."""
         self.done = True
@@ -125,6 +137,7 @@ class FlushThread:
                 with self._working:
                     ended = self._work(self._take())
                 self._tell(ended)
+                del ended  # a unit that a task has dropped ends now, not behind the next job
             if self._stopped:
                 return
 

@@ -359,11 +359,13 @@ class Runner:
             self.in_thread.discard(job)
         if cancelled is not None:
             if job.error is not None or (is_nothing is not None and is_nothing(job.result)):
-                raise cancelled
+                job.error = None  # as Job.outcome()
+                try:
+                    raise cancelled
+                finally:
+                    del cancelled
             _owe()
-        if job.error is not None:
-            raise job.error
-        return job.result
+        return job.outcome()
 
     def check_loop(self) -> None:
         """2046 in another loop than that of connect()."""

@@ -44,11 +44,15 @@ class UnitOfWork:
         """
         return _engine.unit_call(self._runner, self._unit, True)
 
-    def backout(self) -> AsyncCall[None]:
-        """Backs out what was done so far. A ``transaction()`` goes on with a new unit of work until
-        its block ends; what ``unit()`` made has ended.
+    def backout(self, delay: float | None = None) -> AsyncCall[None]:
+        """Backs out what was done so far; with a delay, in seconds, no get finds the messages that
+        it had got before that has passed, through restarts, too. A ``transaction()`` goes on with a
+        new unit of work until its block ends; what ``unit()`` made has ended.
+
+        Raises:
+            InvalidValue: 2026: ``delay`` is not 0 to 100 years.
         """
-        return _engine.unit_call(self._runner, self._unit, False)
+        return _engine.unit_call(self._runner, self._unit, False, delay)
 
     async def __aenter__(self) -> UnitOfWork:
         """Begins the block."""
