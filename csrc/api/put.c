@@ -122,8 +122,8 @@ static int set_times(struct ps_descriptor *d, int32_t expiry, uint32_t flags, ui
     return MQX_OK;
 }
 
-/* The time, or an earlier one from which a due time is far off: the coarse clock, which is read in a
- * fifth of the time, is a tick behind. */
+/* The time, or an earlier one from which a due time is far off: the coarse clock is a tick behind,
+ * and read in a fifth of the time. */
 static uint64_t now_for(uint64_t due_us)
 {
     const uint64_t coarse = mqx_clock_coarse_us();

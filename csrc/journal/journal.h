@@ -244,6 +244,7 @@ int mqx_journal_first_lsn(struct mqx_store *store, uint64_t lsn, uint32_t record
 static inline uint64_t mqx_journal_smallest_segment(const struct mqx_journal *journal)
 {
     MQX_ASSERT(journal != NULL);
+    MQX_ASSERT(journal->segment_size > 0);
     return journal->segment_size < journal->first_segment_size ? journal->segment_size
                                                                : journal->first_segment_size;
 }
@@ -255,6 +256,7 @@ static inline uint64_t mqx_journal_largest_segment(const struct mqx_journal *jou
     const uint64_t part = journal->limit / 16 / MQX_PAGE_SIZE * MQX_PAGE_SIZE;
     const uint64_t least = mqx_journal_smallest_segment(journal);
     MQX_ASSERT(least >= PS_MIN_SEGMENT);
+    MQX_ASSERT(least <= journal->segment_size);
     return part < least ? least : part < journal->segment_size ? part : journal->segment_size;
 }
 

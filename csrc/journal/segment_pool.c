@@ -177,6 +177,7 @@ static bool is_ahead(const struct mqx_journal *journal, uint64_t made, uint64_t 
 {
     const uint32_t active = mqx_load_relaxed(&journal->active);
     MQX_ASSERT(made < size);
+    MQX_ASSERT(size % MQX_PAGE_SIZE == 0);
     if (active == 0 || active > MQX_SEGMENT_MAX) {
         return false;
     }
@@ -391,9 +392,9 @@ bool mqx_pool_is_in_use(const struct mqx_journal *journal, const struct mqx_segm
                : active->size >= journal->segment_size || journal->used_bytes > active->size;
 }
 
-/* Was as much as a quarter of it written before, since the start? A spare is made as soon as the one
- * before is taken, then: appends that fill the segment before that make small ones in their callers'
- * time, each of which costs as much as ten commits. */
+/* Was as much as a quarter of it written before, since the start? A spare is made as soon as the
+ * one before is taken, then: appends that fill the segment before that make small ones in their
+ * callers' time, each of which costs as much as ten commits. */
 static bool is_busy(const struct mqx_journal *journal, const struct mqx_segment *active)
 {
     MQX_ASSERT(active->size > 0);

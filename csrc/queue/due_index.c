@@ -445,7 +445,8 @@ int mqx_due_index_check(const struct mqx_region *region, const struct mqx_object
         while (check.height > 0 && status == MQX_OK) {
             status = check_node(&check, queue->delayed);
         }
-        if (status == MQX_OK && check.count != (check.tree == BY_TIME ? queue->delayed : check.ids)) {
+        const uint32_t count = check.tree == BY_TIME ? queue->delayed : check.ids;
+        if (status == MQX_OK && check.count != count) {
             status = unsound(&check, "the number of messages is not what the queue says",
                              check.count);
         }

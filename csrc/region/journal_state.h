@@ -144,7 +144,7 @@ struct mqx_journal {
     struct mqx_journal_pin pin;   /* roll lock */
     uint64_t slowest_flush_us;    /* atomic: since a backup asked last */
     uint64_t marked;              /* batch end covered by the newest mark on the medium */
-    uint64_t start_lsn;           /* fixed: where this start left off, or its first segment begins */
+    uint64_t start_lsn;           /* fixed: where the files ended, or the next segment begins */
     uint32_t epoch_written;       /* 1: this restart has begun a segment of its own */
     uint32_t clean_tail;          /* 1: the active segment may be appended to as it is */
     uint64_t control_sum;         /* mqx_journal_control_sum() */

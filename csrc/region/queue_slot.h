@@ -160,7 +160,7 @@ struct mqx_object {
     uint32_t due_root[2];     /* of the trees by due time and by MsgId */
     struct mqx_performance performance;
     uint32_t open_output;     /* slots lock, as open_input */
-    uint32_t due_ids;         /* enum mqx_due_ids: which delayed messages are in the tree by MsgId */
+    uint32_t due_ids;         /* enum mqx_due_ids: which of them are in the tree by MsgId */
     uint64_t due_finger;      /* a node of the tree by due time, depth << 32 | slot; 0: none */
 } MQX_ALIGNED(64);
 MQX_STATIC_ASSERT(sizeof(struct mqx_object) == 576, "nine lines of memory a queue");

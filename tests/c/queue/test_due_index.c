@@ -27,7 +27,7 @@ static void compare(struct queue q, uint64_t now, const uint64_t *order, uint32_
 struct habits {
     uint64_t seed;
     uint64_t spread; /* different delays */
-    uint64_t passes; /* of a delay, in one step of time: the less, the more stand one after another */
+    uint64_t passes; /* of a delay, in one step of time */
     int cancels_from;
 };
 
