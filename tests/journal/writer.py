@@ -35,6 +35,7 @@ def pad(data: bytes, to: int = 8) -> bytes:
 def columns(lines: list[bytes]) -> bytes:
     """The payload of a MESSAGES block with the messages of these lines, made with listed()."""
     rows = [list(struct.unpack("<7Q5IBBBxII8x", line)) for line in lines]
+    dues = [int.from_bytes(line[-8:], "little") for line in lines]
     for row in rows:
         row[2] = (row[1] - row[2]) % (1 << 64)
     bases, widths, data = [], [], b""
@@ -46,7 +47,9 @@ def columns(lines: list[bytes]) -> bytes:
         bases.append(0 if width == 8 else min(values))
         widths.append(width)
         data += pad(b"".join((v - bases[-1]).to_bytes(8, "little")[:width] for v in values))
-    return struct.pack("<17Q17B7x", *bases, *widths) + data
+    due = 8 if any(dues) else 0
+    data += struct.pack(f"<{len(dues)}Q", *dues) if due else b""
+    return struct.pack("<17Q18B6x", *bases, *widths, due) + data
 
 
 def section(number: int, data: bytes) -> bytes:
@@ -77,6 +80,7 @@ def descriptor(
     expiry: int = 0,
     ext: bool = False,
     backout: int = 0,
+    due: int = 0,
 ) -> bytes:
     return struct.pack(
         "<24s24sQQ6i8si12s28s4s32s4BIQ",
@@ -101,7 +105,7 @@ def descriptor(
         ext,
         2,
         backout,
-        0,
+        due,
     )
 
 
@@ -219,9 +223,12 @@ def taken(
     return record(TAKEN, parts, unit=unit, queue=queue, number=number)
 
 
-def backout(unit: int, counts: list[tuple[int, int, int]]) -> bytes:
-    data = b"".join(struct.pack("<QII", *count) for count in counts)
-    return record(BACKOUT, section(10, data), unit=unit)
+def backout(unit: int, counts: list[tuple[int, int, int]], *dues: int) -> bytes:
+    """dues: of each of the messages, 0 for none."""
+    parts = section(10, b"".join(struct.pack("<QII", *count) for count in counts))
+    if dues:
+        parts += section(20, struct.pack(f"<{len(dues)}Q", *dues))
+    return record(BACKOUT, parts, unit=unit)
 
 
 def define(slot: int, generation: int, name: str, attributes: dict[int, int | str]) -> bytes:
@@ -570,6 +577,7 @@ class Store:
         chunks: int = 0,
         ext: bool = False,
         volatile: bool = False,
+        due: int = 0,
     ) -> bytes:
         """The checkpoint's line of a message whose PUT record lies at ``lsn``."""
         raw = descriptor(number)
@@ -592,5 +600,5 @@ class Store:
             volatile,
             len(put_record),
             chunks,
-            0,
+            due,
         )

@@ -21,6 +21,11 @@ it was moved; a checkpoint that lists a segment far before its begin segment.
 The history of `v2-carried/`: a checkpoint that carries three units, which began in the segment
 before: one that goes on, with a body of which the second piece follows, and is committed; one that
 a restart drops; a prepared one with a put, a get and an image, which waits.
+
+The history of `v2-delayed/`: messages with due times a century ahead, in a full and in a short
+record; a retry that is delayed, twice, of which the later one holds; one that a second backout
+shows at once; a checkpoint with a column of due times; after it a delayed put in a unit, and a
+delay of a message that the checkpoint has.
 """
 
 from __future__ import annotations
@@ -246,11 +251,47 @@ def golden_carried() -> dict[str, bytes]:
     return store.files
 
 
+def golden_delayed() -> dict[str, bytes]:
+    """The files of a queue manager with delayed messages."""
+    store = w.Store(size=32768)
+    definition = w.define(1, 1, "ORDERS", {15: 5000})
+    store.append(definition)
+    hour = 3_600_000_000
+    day = w.TIME + 100 * 8766 * hour
+    puts = [w.put(1, b"at once"), w.put(2, b"got", due=day), w.put(3, b"fails twice")]
+    lsns = store.append(*puts)
+    shared = w.common(unit=9)
+    fields = {10: (day + hour).to_bytes(8, "little")}
+    short = w.short_put(shared, len(shared), 4, b"an hour later", fields=fields)
+    (short_lsn,) = store.append(shared, short)[1:]
+    store.append(w.backout(0, [(3, 1, 1)], day + 2 * hour))
+    store.append(w.backout(0, [(3, 1, 2), (1, 1, 1)], day + 3 * hour, day + 4 * hour))
+    store.append(w.backout(0, [(1, 1, 2)]))
+    store.checkpoint(
+        store.lsn,
+        objects=[definition],
+        messages=[
+            store.listed(1, lsns[0], puts[0], 7, backouts=2),
+            store.listed(2, lsns[1], puts[1], 3, due=day),
+            store.listed(3, lsns[2], puts[2], 11, backouts=2, due=day + 3 * hour),
+            store.listed(4, short_lsn, short, 13, due=day + hour),
+        ],
+    )
+    unit = [w.put(5, b"in a unit", unit=20, due=day + 5 * hour), w.get(2, unit=20)]
+    at = [store.append(one)[0] for one in unit]
+    store.append(w.commit(20, at[0], unit))
+    store.append(w.backout(0, [(4, 1, 1)], day + 6 * hour))
+    store.restart()
+    store.append(w.put(6, b"six"))
+    return store.files
+
+
 HISTORIES = {
     "v2": golden,
     "v2-prepared": golden_prepared,
     "v2-moved": golden_moved,
     "v2-carried": golden_carried,
+    "v2-delayed": golden_delayed,
 }
 
 
@@ -259,7 +300,9 @@ def expected(files: dict[str, bytes]) -> dict[str, object]:
     reader = QueueManagerFiles(MemoryFiles(files))
     state = reader.replay()
     tail = state.torn_tail
+    dues = [[m.identity, m.due_us] for m in state.messages("ORDERS") if m.due_us != 0]
     return {
+        **({"due": dues} if dues else {}),
         "objects": [
             [slot, generation, o.name, {str(k): v for k, v in o.attributes.items()}]
             for (slot, generation), o in state.objects.items()
