@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from typing import Any
 
-    from penstock import Queue, QueueManager
+    from penstock import Queue, QueueManager, asyncio
     from penstock.client.temporary_manager import Temporary
 
 _KEEP = "--penstock-keep"
@@ -70,3 +70,13 @@ def penstock_queue(penstock_qm: QueueManager) -> Iterator[Queue]:
     """An empty queue, QUEUE, of ``penstock_qm``: durable and as deep as possible."""
     with penstock_qm.queue("QUEUE") as queue:
         yield queue
+
+
+@pytest.fixture
+def penstock_async_qm(penstock_qm: QueueManager) -> asyncio.QueueManager:
+    """A connection of ``penstock.asyncio`` to ``penstock_qm``, which the test makes in its event
+    loop: ``async with penstock_async_qm as qm:``. It needs no other plugin.
+    """
+    import penstock.asyncio
+
+    return penstock.asyncio.connect(penstock_qm.name, penstock_qm.path.parent)

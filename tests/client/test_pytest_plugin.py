@@ -58,6 +58,29 @@ def test_may_close_all(penstock_qm, penstock_queue):
     assert "5 passed" in ended.stdout
 
 
+def test_a_test_may_connect_in_its_event_loop_or_not(tmp_path: Path) -> None:
+    ended = run(
+        tmp_path,
+        """
+import asyncio
+
+def test_it(penstock_qm, penstock_async_qm):
+    async def main():
+        async with penstock_async_qm as qm, await qm.queue("JOBS") as jobs:
+            async with qm.transaction():
+                await jobs.put("3 bolts")
+            with penstock_qm.open("JOBS") as queue:
+                assert queue.get().text == "3 bolts"
+    asyncio.run(main())
+
+def test_not_used(penstock_async_qm):
+    pass
+""",
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "2 passed" in ended.stdout
+
+
 def test_the_plugin_loads_penstock_for_tests_that_ask_for_it_alone(tmp_path: Path) -> None:
     ended = run(
         tmp_path,
