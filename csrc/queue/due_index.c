@@ -119,15 +119,16 @@ static uint32_t common_digits(const struct key *a, const struct key *b)
 }
 
 /* The place in the tree by time of a message that is in none: from the finger on where it has the
- * bits of that path. */
+ * bits of that path. A finger that cannot be right, which damage alone leaves, is not followed. */
 static struct place find_new_place(const struct mqx_region *region, struct mqx_object *queue,
                                    uint32_t slot, const struct mqx_message *message)
 {
     const uint32_t finger = (uint32_t)queue->due_finger;
     const uint32_t depth = (uint32_t)(queue->due_finger >> 32);
     struct mqx_message *node = finger != 0 ? mqx_message(region, finger) : NULL;
-    MQX_ASSERT(slot != finger);
-    if (node != NULL) {
+    MQX_ASSERT(slot != 0);
+    if (node != NULL && finger != slot && depth <= FINGER_DEPTH &&
+        node->state == MQX_MSG_DELAYED) {
         const struct key key = key_of(message, BY_TIME), other = key_of(node, BY_TIME);
         if (common_digits(&key, &other) >= depth) {
             const struct place below = {.link = &node->due.child[BY_TIME][digit(&key, depth)],
@@ -329,7 +330,7 @@ uint32_t mqx_due_index_find(const struct mqx_region *region, const struct mqx_ob
 {
     const struct key key = {tag, 0};
     uint32_t slot = queue->delayed != 0 && tag != 0 ? queue->due_root[BY_ID] : 0;
-    MQX_ASSERT(queue->due_ids == MQX_DUE_IDS_ALL);
+    MQX_ASSERT(region->base != NULL);
     for (uint32_t depth = 0; slot != 0 && depth <= WORD_BITS; depth++) {
         const struct mqx_message *node = mqx_message(region, slot);
         if (MQX_UNLIKELY(node == NULL)) {
