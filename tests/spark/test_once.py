@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from spark_steps import START, Bench, plan, rows
 import penstock.spark
 from penstock.spark.base import options
 from penstock.spark.base.schema import MESSAGE, struct_type
+from penstock.spark.source import abandoned
 from penstock.spark.source.last_batch import LastBatch
 from penstock.spark.source.stream import StreamReader
 
@@ -88,6 +90,21 @@ def test_a_queue_manager_that_has_gone_is_a_warning(bench: Bench) -> None:
     listener.onQueryProgress(progress(source(json.dumps(report), json.dumps(end))))
     with pytest.warns(RuntimeWarning, match="micro-batch 7 of stream s stays prepared .* GONE"):
         listener.onQueryTerminated(ended())
+
+
+def test_a_queue_manager_that_goes_while_the_listener_commits_is_a_warning(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listener = LastBatch()
+    reader = bench.reader()
+    end = taken(bench, reader)
+    listener.onQueryProgress(progress(of_reader(reader, end)))
+    reader.stop()
+    monkeypatch.setattr(abandoned, "mark", lambda path, stream: os.open(path / "gone", os.O_RDONLY))
+    with pytest.warns(RuntimeWarning, match=r"stays prepared .* No such file .*gone"):
+        listener.onQueryTerminated(ended())
+    monkeypatch.undo()
+    assert len(bench.qm.recover()) == 1
 
 
 def test_once_warns_where_no_listener_commits_it(bench: Bench) -> None:

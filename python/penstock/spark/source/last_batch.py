@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming import StreamingQueryListener
 
+from ...errors import MQError
 from ..base import options as o
 from ..base.errors import SourceError
 from ..base.schema import struct_type
@@ -64,16 +65,17 @@ class LastBatch(StreamingQueryListener):
             options = o.parse({**place, "queue": end["queue"]}, o.STREAM)
             reader = StreamReader(options, struct_type({"body": "binary"}))
             try:
-                reader.commit(end)
-            except SourceError as error:
+                try:
+                    reader.commit(end)
+                finally:
+                    reader.stop()
+            except (SourceError, MQError, OSError) as error:  # it may go away at this moment
                 warnings.warn(
                     f"micro-batch {end['unit']} of stream {end['stream']} stays prepared until "
                     f"the stream starts again: {error}",
                     RuntimeWarning,
                     stacklevel=2,
                 )
-            finally:
-                reader.stop()
 
 
 def _object(text: str | None) -> dict[str, Any]:
