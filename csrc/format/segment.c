@@ -91,7 +91,7 @@ int mqx_write_zeroes(struct mqx_io *io, int fd, uint64_t at, uint64_t end)
     return err;
 }
 
-/* Zeroes from the first to the last byte, durable. */
+/* Zeroes from the first to the last byte, durable. -ECANCELED: given up. */
 static int fill(struct mqx_io *io, int fd, uint64_t size, const struct mqx_spare_pace *pace)
 {
     uint64_t end = 0;
@@ -99,9 +99,12 @@ static int fill(struct mqx_io *io, int fd, uint64_t size, const struct mqx_spare
     MQX_ASSERT(size > 0);
     MQX_ASSERT(size % MQX_PAGE_SIZE == 0);
     for (uint64_t at = 0; at < size && err == 0; at = end) {
-        const bool paced = pace != NULL && mqx_load_relaxed(pace->hurry) == 0;
-        end = paced && size - at > PACED_STEP ? at + PACED_STEP : size;
-        if (paced && at > 0 && (pace->between == NULL || pace->between(pace->arg, at, size))) {
+        end = pace != NULL && size - at > PACED_STEP ? at + PACED_STEP : size;
+        if (pace != NULL && mqx_load_relaxed(pace->leaving) != 0) {
+            return -ECANCELED;
+        }
+        if (pace != NULL && at > 0 &&
+            (pace->between == NULL || pace->between(pace->arg, at, size))) {
             mqx_clock_sleep_us(PAUSE_US);
         }
         err = mqx_write_zeroes(io, fd, at, end);
@@ -147,6 +150,9 @@ int mqx_spare_create(struct mqx_io *io, int journal_dir, uint64_t number, uint64
         (void)io->ops->unlink(io, journal_dir, whole);
     }
     (void)io->ops->unlink(io, journal_dir, half);
+    if (err == -ECANCELED) {
+        return MQX_LEAVING;
+    }
     if (mqx_io_write_is_own_fault(err)) {
         return mqx_fail(MQRC_RESOURCE_PROBLEM,
                         "making a journal segment of %" PRIu64 " bytes: %s", size,

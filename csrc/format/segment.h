@@ -38,12 +38,13 @@ void mqx_archive_name(char out[MQX_FILE_NAME_SIZE], uint64_t timeline, uint64_t 
                       uint32_t copy);
 
 /* Writes spare-<number>.psj whole: temporary name, room, zeroes, flush, rename, flush of the
- * directory (rule 7). On failure nothing is left but perhaps a *.tmp. While `hurry` (atomic) is 0,
- * so little is flushed at once that a commit beside it waits no longer than for another commit
- * (rule 11), and `between` is called before each part but the first: true asks for a pause. NULL:
- * all at once. */
+ * directory (rule 7). On failure nothing is left but perhaps a *.tmp. With a pace so little is
+ * flushed at once that a commit beside it waits no longer than for another commit (rule 11);
+ * `between` is called before each part but the first, and true asks for a pause; and who leaves
+ * gives it up (MQX_LEAVING): it is wanted by those who stay, or by the next start. NULL: all at
+ * once. */
 struct mqx_spare_pace {
-    const uint32_t *hurry;
+    const uint32_t *leaving; /* atomic */
     bool (*between)(void *arg, uint64_t made, uint64_t size); /* bytes; NULL: a pause each time */
     void *arg;
 };

@@ -261,7 +261,7 @@ static inline uint64_t mqx_journal_largest_segment(const struct mqx_journal *jou
 }
 
 /* One spare ahead; called by the maintenance step. Near the limit it has the smallest size.
- * MQRC_STORAGE_MEDIUM_FULL when limit or disk do not allow it. */
+ * MQRC_STORAGE_MEDIUM_FULL when limit or disk do not allow it; MQX_LEAVING: this process leaves. */
 int mqx_journal_make_spare(struct mqx_store *store, uint64_t size) MQX_MUST_USE;
 /* The same for an append of a put that was refused: does nothing when there is room by now. */
 int mqx_journal_make_room(struct mqx_store *store, uint32_t length) MQX_MUST_USE;

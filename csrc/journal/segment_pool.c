@@ -414,6 +414,18 @@ static uint64_t next_size(const struct mqx_journal *journal, const struct mqx_se
     return active->size > most / 2 ? most : active->size <= least / 2 ? least : 2 * active->size;
 }
 
+/* The first size from `size` on, doubled, that holds so many bytes, or the largest. */
+static uint64_t size_for(const struct mqx_journal *journal, uint64_t size, uint64_t bytes)
+{
+    const uint64_t most = mqx_journal_largest_segment(journal);
+    MQX_ASSERT(size > 0);
+    MQX_ASSERT(bytes > size);
+    while (size < bytes && size < most) {
+        size *= 2;
+    }
+    return size < most ? size : most;
+}
+
 /* The size of the spare to be made, under the ring lock; 0: none. */
 static uint64_t wanted_spare(struct mqx_store *store, const struct mqx_segment *active)
 {
@@ -427,7 +439,7 @@ static uint64_t wanted_spare(struct mqx_store *store, const struct mqx_segment *
     const bool in_use = mqx_pool_is_in_use(journal, active) || is_busy(journal, active);
     const uint64_t size = in_use ? next_size(journal, active) : journal->first_segment_size;
     if (mqx_ring_room(store, active) < twice) {
-        return twice > size ? mqx_journal_largest_segment(journal) : size;
+        return twice > size ? size_for(journal, size, twice) : size;
     }
     return in_use && mqx_ring_spare_bytes(store) == 0 ? size : 0;
 }

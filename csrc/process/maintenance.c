@@ -154,7 +154,8 @@ static int step_spare(struct mqx_store *store, struct round *round)
 {
     (void)round;
     const uint64_t size = mqx_journal_spare_wanted(store);
-    return size != 0 ? mqx_journal_make_spare(store, size) : MQX_OK;
+    const int status = size != 0 ? mqx_journal_make_spare(store, size) : MQX_OK;
+    return status == MQX_LEAVING ? MQX_OK : status;
 }
 
 /* Makes what is lacking of both reserves, and lets puts know. A failure of this process alone says

@@ -70,11 +70,11 @@ static bool ask(void *arg, uint64_t made, uint64_t size)
 }
 
 /* 64 MiB flushed at once kept a commit beside it for 16 ms. */
-TEST(a_paced_spare_is_flushed_in_pieces_of_512_KiB_until_there_is_a_hurry)
+TEST(a_paced_spare_is_flushed_in_pieces_of_512_KiB_and_given_up_by_who_leaves)
 {
-    uint32_t hurry = 0;
+    uint32_t leaving = 0;
     struct asked asked = {.count = 0};
-    const struct mqx_spare_pace pace = {.hurry = &hurry, .between = ask, .arg = &asked};
+    const struct mqx_spare_pace pace = {.leaving = &leaving, .between = ask, .arg = &asked};
     enum { SIZE = (1 << 20) + 65536 };
     static unsigned char content[SIZE], zeroes[SIZE];
     struct memory_io *files = memory_io_new();
@@ -93,9 +93,11 @@ TEST(a_paced_spare_is_flushed_in_pieces_of_512_KiB_until_there_is_a_hurry)
     memset(content, 1, sizeof content);
     CHECK_INT(mqx_io_read_all(io, fd, content, sizeof content, 0), 0);
     CHECK_MEM(content, zeroes, sizeof content);
-    hurry = 1;
-    CHECK_INT(mqx_spare_create(io, dir, 9, SIZE, &pace), 0);
-    CHECK_INT(memory_io_calls(files, MEMORY_SYNC), 1 + 3 + 1);
+    leaving = 1;
+    CHECK_INT(mqx_spare_create(io, dir, 9, SIZE, &pace), MQX_LEAVING);
+    CHECK_INT(memory_io_calls(files, MEMORY_SYNC), 1 + 3);
+    CHECK_INT(io->ops->open(io, dir, "spare-0000000009.psj", MQX_IO_READ, 0), -ENOENT);
+    CHECK_INT(io->ops->open(io, dir, "spare-0000000009.tmp", MQX_IO_READ, 0), -ENOENT);
     memory_io_free(files);
 }
 

@@ -168,6 +168,10 @@ TEST(a_journal_that_lacks_its_reserve_wants_a_spare_however_little_is_used)
     mqx_store_release(&journal->reserve_bytes, (uint64_t)SMALL / 2);
     CHECK_INT(mqx_journal_spare_wanted(&fixture.store), SMALL);
     mqx_store_release(&journal->reserve_bytes, (uint64_t)SMALL);
+    CHECK_INT(mqx_journal_spare_wanted(&fixture.store), 2 * SMALL);
+    mqx_store_release(&journal->reserve_bytes, (uint64_t)3 * SMALL);
+    CHECK_INT(mqx_journal_spare_wanted(&fixture.store), FULL);
+    mqx_store_release(&journal->reserve_bytes, (uint64_t)FULL);
     CHECK_INT(mqx_journal_spare_wanted(&fixture.store), FULL);
 }
 
