@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import random
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import penstock
@@ -17,6 +19,8 @@ from penstock import Message
 DELAY = 3600.0  # seconds: longer than the test
 SLOTS = 6  # units that are open at a time, at most
 MAXUMSGS = 8
+STEPS = 500
+SMALL = {"segment_size": 1 << 20, "journal_limit": 64 << 20, "ring_size": 1 << 20}
 
 
 @dataclass
@@ -253,3 +257,14 @@ class Driver:
             self.model.end(slot, False)
         self.compare()
         self.close()
+
+
+def check(home: Path, make: Callable[[penstock.QueueManager], Driver]) -> None:
+    """Random steps of that driver with a new queue manager, which is sound afterwards."""
+    penstock.create("QM1", home, max_uncommitted_messages=MAXUMSGS, **SMALL)
+    with penstock.connect("QM1", home) as qm:
+        for name in "AB":
+            qm.define("QLOCAL", name)
+        make(qm).run(STEPS)
+        qm.check()
+        assert qm.status().units == 0

@@ -21,30 +21,12 @@
 struct cancel {
     uint32_t object, generation;
     const uint8_t *msg_id;
-    uint32_t claimed;   /* entry of the message */
+    struct mqx_cursor made; /* of the tree by MsgId, which the queue's first cancel makes */
+    uint32_t claimed;       /* entry of the message */
 };
 
-/* The queue's first cancel makes the tree by MsgId, which puts with a delay do without. */
-static int make_ids(struct mqx_store *store, const struct cancel *cancel)
-{
-    struct mqx_cursor cursor = {0};
-    bool done = false;
-    int status = MQX_OK;
-    MQX_ASSERT(cancel->claimed == 0);
-    while (status == MQX_OK && !done) {
-        struct mqx_stripe_guard guard;
-        struct mqx_object *queue;
-        status =
-            mqx_queue_lock(&store->region, cancel->object, cancel->generation, &guard, &queue);
-        if (status == MQX_OK) {
-            done = mqx_due_index_make_ids(&guard, queue, &cursor);
-            mqx_stripe_guard_drop(&guard);
-        }
-    }
-    return status;
-}
-
-/* Claims a delayed message with the MsgId's tag. 2033 when there is none. */
+/* Claims a delayed message with the MsgId's tag. 2033 when there is none; MQX_BUSY: the tree is not
+ * complete yet, and the call is to be made again. */
 static int claim(struct mqx_store *store, uint32_t context, struct cancel *cancel)
 {
     struct mqx_stripe_guard guard;
@@ -55,6 +37,10 @@ static int claim(struct mqx_store *store, uint32_t context, struct cancel *cance
         mqx_queue_lock(&store->region, cancel->object, cancel->generation, &guard, &queue);
     if (status != MQX_OK) {
         return status;
+    }
+    if (!mqx_due_index_make_ids(&guard, queue, &cancel->made)) {
+        mqx_stripe_guard_drop(&guard);
+        return MQX_BUSY;
     }
     cancel->claimed = mqx_due_index_find(&store->region, queue, tag);
     if (cancel->claimed != 0) {
@@ -90,10 +76,9 @@ static int do_cancel(struct mqx_store *store, uint32_t context, void *arg)
     MQX_ASSERT(context != 0);
     int status = mqx_due_release(store, cancel->object);
     if (status == MQX_OK) {
-        status = make_ids(store, cancel);
-    }
-    if (status == MQX_OK) {
-        status = claim(store, context, cancel);
+        do {
+            status = claim(store, context, cancel);
+        } while (status == MQX_BUSY);
     }
     if (status != MQX_OK) {
         return status;

@@ -28,7 +28,7 @@ enum {
     MQX_NEED_GROWTH = 90002,  /* the area is used up to its capacity: drop locks, grow, try again */
     MQX_NEED_SEGMENT = 90003, /* no spare segment: drop locks, make one, try again */
     MQX_NEED_RING = 90004,    /* the log ring is full: drop locks, flush, try again */
-    MQX_BUSY = 90005,         /* a trylock failed */
+    MQX_BUSY = 90005,         /* not now: a trylock failed, or one step of several was made */
     MQX_TORN = 90006,         /* tail scan: nothing valid here (torn tail or end) */
     MQX_CANNOT_LEAD = 90007,  /* this process cannot write the journal; another may (rule 51) */
     MQX_LEAVING = 90008,      /* given up: this process leaves, another does it */

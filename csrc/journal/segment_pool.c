@@ -344,8 +344,20 @@ static int secure_way_out(struct mqx_store *store)
     return status == MQRC_STORAGE_MEDIUM_FULL ? mqx_pool_no_way_out(&store->region) : status;
 }
 
+/* The first size from `size` on, doubled, that holds so many bytes, or the largest. */
+static uint64_t size_for(const struct mqx_journal *journal, uint64_t size, uint64_t bytes)
+{
+    const uint64_t most = mqx_journal_largest_segment(journal);
+    MQX_ASSERT(size > 0);
+    MQX_ASSERT(bytes > size);
+    while (size < bytes && size < most) {
+        size *= 2;
+    }
+    return size < most ? size : most;
+}
+
 /* Looks again under the roll lock, because another process may have made the room in the
- * meantime. A large record takes a full-size segment when the limit allows it. */
+ * meantime. What does not fit into a small segment takes a longer one when the limit allows it. */
 int mqx_journal_make_room(struct mqx_store *store, uint32_t length)
 {
     struct mqx_region *region = &store->region;
@@ -372,9 +384,9 @@ int mqx_journal_make_room(struct mqx_store *store, uint32_t length)
     const uint64_t wanted = length + mqx_load_relaxed(&journal->reserve_bytes);
     status = read_room(store, &room);
     if (status == MQX_OK && room < wanted) {
-        const bool large = wanted > journal->first_segment_size &&
-                           limit_allows(journal, journal->segment_size);
-        const uint64_t size = large ? journal->segment_size : journal->first_segment_size;
+        const uint64_t first = journal->first_segment_size;
+        const uint64_t fits = wanted > first ? size_for(journal, first, wanted) : first;
+        const uint64_t size = limit_allows(journal, fits) ? fits : first;
         status = limit_allows(journal, size) ? add_spare(store, size) : limit_reached(journal);
     }
     mqx_lock_drop(region, &journal->roll_lock);
@@ -412,18 +424,6 @@ static uint64_t next_size(const struct mqx_journal *journal, const struct mqx_se
     MQX_ASSERT(active->size > 0);
     MQX_ASSERT(least <= most);
     return active->size > most / 2 ? most : active->size <= least / 2 ? least : 2 * active->size;
-}
-
-/* The first size from `size` on, doubled, that holds so many bytes, or the largest. */
-static uint64_t size_for(const struct mqx_journal *journal, uint64_t size, uint64_t bytes)
-{
-    const uint64_t most = mqx_journal_largest_segment(journal);
-    MQX_ASSERT(size > 0);
-    MQX_ASSERT(bytes > size);
-    while (size < bytes && size < most) {
-        size *= 2;
-    }
-    return size < most ? size : most;
 }
 
 /* The size of the spare to be made, under the ring lock; 0: none. */

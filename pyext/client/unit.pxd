@@ -39,7 +39,7 @@ cdef class Unit:
     cdef int begin_turn(self, bint by_owner) except -1
     cdef int enter_block(self) except -1
     cdef int end_block(self, bint mine, bint normal) except -1
-    cdef int end_by_program(self, bint commit) except -1
+    cdef int end_by_program(self, bint commit, object delay=*) except -1
     cdef int end_held(self, bint commit) except? -1
     cdef int check_owner(self) except -1
     cdef int raise_in_progress(self) except -1

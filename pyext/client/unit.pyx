@@ -212,23 +212,21 @@ cdef class Unit:
         it had got before that has passed, through restarts, too. A ``transaction()`` goes on with a
         new unit of work until its block ends; what ``unit()`` made has ended.
         """
+        self.end_by_program(False, delay)
+
+    cdef int end_by_program(self, bint commit, object delay=None) except -1:
+        """commit() and backout()."""
+        cdef int reason
         cdef uint64_t later = 0
         if delay is not None:
             take_delay(delay, &later)
-        self.retry_us = later
-        try:
-            self.end_by_program(False)
-        finally:
-            self.retry_us = 0
-
-    cdef int end_by_program(self, bint commit) except -1:
-        """commit() and backout()."""
-        cdef int reason
         self.check_owner()
         self.begin_turn(not self.held)
+        self.retry_us = later
         try:
             reason = self.end_held(commit) if self.held else self.complete(commit)
         finally:
+            self.retry_us = 0
             self.turns -= 1
         if reason:
             fail(reason)

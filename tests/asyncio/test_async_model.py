@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from face import LIMIT, SMALL
+from face import LIMIT
 
 import penstock
 import penstock.asyncio
 from penstock import Message
-from unit_model import MAXUMSGS, Driver
-
-STEPS = 500
+from unit_model import Driver, check
 
 
 class Tasks(Driver):
@@ -90,10 +88,4 @@ class Tasks(Driver):
 @pytest.mark.filterwarnings("ignore:a unit of work:ResourceWarning")
 @pytest.mark.parametrize("seed", range(12))
 def test_units_passed_between_tasks_do_what_the_model_does(home: Path, seed: int) -> None:
-    penstock.create("QM1", home, max_uncommitted_messages=MAXUMSGS, **SMALL)
-    with penstock.connect("QM1", home) as qm:
-        for name in "AB":
-            qm.define("QLOCAL", name)
-        Tasks(home, seed).run(STEPS)
-        qm.check()
-        assert qm.status().units == 0
+    check(home, lambda qm: Tasks(home, seed))

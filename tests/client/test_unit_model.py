@@ -21,11 +21,9 @@ import pytest
 
 import penstock
 from penstock import Queue, QueueManager, Unit
-from unit_model import MAXUMSGS, Driver
+from unit_model import Driver, check
 
-STEPS = 500
 THREADS = 4
-SMALL = {"segment_size": 1 << 20, "journal_limit": 64 << 20, "ring_size": 1 << 20}
 
 
 class Threads(Driver):
@@ -50,13 +48,7 @@ class Threads(Driver):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_units_interleaved_over_threads_do_what_the_model_does(home: Path, seed: int) -> None:
-    penstock.create("QM1", home, max_uncommitted_messages=MAXUMSGS, **SMALL)
-    with penstock.connect("QM1", home) as qm:
-        for name in "AB":
-            qm.define("QLOCAL", name)
-        Threads(qm, seed).run(STEPS)
-        qm.check()
-        assert qm.status().units == 0
+    check(home, lambda qm: Threads(qm, seed))
 
 
 # ---- at the same time ----

@@ -48,7 +48,8 @@ static void put_delayed_persistent(mqe_manager *m)
 }
 
 /* Several, so that both trees have inner nodes when one is cancelled and others become due; with an
- * id index, whose links lie where the due times were. */
+ * id index, whose links lie where the due times were. The cancel makes the tree by MsgId, which the
+ * put after it enters at once. */
 static void delay_and_release(mqe_manager *m)
 {
     uint64_t id;
@@ -62,6 +63,7 @@ static void delay_and_release(mqe_manager *m)
     id = 1003;
     memcpy(msg_id, &id, sizeof id);
     expect("cancel", mqe_cancel_delayed(m, fixture.slot[1], fixture.generation[1], msg_id));
+    expect("put", fixture_put_later(m, NULL, &fixture, 1, 1006, false, 100, SOON_US));
     mqx_clock_sleep_us(2 * SOON_US);
     expect("status", mqe_queue_status(m, fixture.slot[1], fixture.generation[1], &status));
     if (status.delayed != 1) {

@@ -20,7 +20,7 @@ void workload_settings(struct mqe_settings *out, uint64_t seed, enum wl_profile 
 {
     const uint64_t r = wl_mix(seed ^ 0x5e771465);
     *out = (struct mqe_settings){
-        .segment_size = (r & 1) != 0 ? 65536 : 32768,
+        .segment_size = (r & 1) != 0 ? 131072 : 32768, /* with sizes in between */
         .first_segment_size = 32768,
         .journal_limit = 64 * 65536,
         .ring_size = 262144,

@@ -134,6 +134,30 @@ TEST(a_small_limit_has_smaller_segments)
     CHECK_INT(mqx_journal_largest_segment(journal), SMALL);
 }
 
+/* The size of the spare that a put makes which lacks so much room. */
+static uint64_t size_of_room_for(uint64_t reserve, uint64_t limit)
+{
+    __attribute__((cleanup(fixture_free))) struct journal_fixture fixture;
+    make_small(&fixture);
+    struct mqx_journal *journal = fixture.store.region.journal;
+    journal->limit = limit;
+    const uint64_t before = journal->used_bytes;
+    mqx_store_release(&journal->reserve_bytes, reserve);
+    CHECK_INT(mqx_journal_make_room(&fixture.store, 1000), 0);
+    CHECK_INT(mqx_journal_spare_count(&fixture.store), 1);
+    return journal->used_bytes - before;
+}
+
+TEST(a_put_that_lacks_room_makes_a_segment_that_has_it_within_what_a_small_limit_has)
+{
+    enum { LARGE = 1000 * FULL };
+    CHECK_INT(size_of_room_for(SMALL - 4000, LARGE), SMALL);
+    CHECK_INT(size_of_room_for(3 * SMALL, LARGE), 4 * SMALL);
+    CHECK_INT(size_of_room_for(9 * SMALL, LARGE), FULL);
+    CHECK_INT(size_of_room_for(9 * SMALL, 16 * 2 * SMALL), 2 * SMALL);
+    CHECK_INT(size_of_room_for(9 * SMALL, 2 * SMALL), SMALL);
+}
+
 TEST(a_restart_uses_a_spare_of_a_size_in_between_and_removes_others)
 {
     __attribute__((cleanup(fixture_free))) struct journal_fixture fixture;
