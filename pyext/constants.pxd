@@ -1633,6 +1633,7 @@ cdef enum:
     EVENTS_AT_ONCE = 64       # event messages that a call makes at most, behind its own work
     AT_ONCE_COPY = 65536      # one above this is not copied on the thread of an event loop
     PICKED_ROWS = 256         # waits that one call of the core gives
+    COMMITTED_TOGETHER = 256  # units of work that one call of the core commits
     CALL_NEW = 0              # AsyncCall.state: its first step has not been made
     CALL_DELEGATED = 1        # a coroutine carries it out
     CALL_DONE = 2

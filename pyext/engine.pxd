@@ -268,6 +268,7 @@ cdef extern from "penstock/engine.h" nogil:
     int mqe_unit_new(mqe_manager *manager, mqe_unit **out)
     void mqe_unit_free(mqe_unit *unit)
     int mqe_commit(mqe_unit *unit)
+    int mqe_commit_many(mqe_unit **units, uint32_t count, uint32_t *out_count)
     int mqe_backout(mqe_unit *unit)
     int mqe_backout_later(mqe_unit *unit, uint64_t delay_us)
     uint32_t mqe_unit_count(const mqe_unit *unit)

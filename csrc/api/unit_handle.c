@@ -72,6 +72,66 @@ int mqe_commit(mqe_unit *unit)
     return end_unit(unit, mqx_unit_commit);
 }
 
+/* One unit of several that are committed together; entered when it is decided. */
+static int enter_to_decide(const mqe_unit *unit, const mqe_manager *manager)
+{
+    struct mqx_store *store = &unit->manager->store;
+    MQX_ASSERT(unit->context != 0);
+    MQX_ASSERT(unit->manager == manager);
+    int status = mqx_unit_enter_to_end(store, unit->context);
+    if (status != MQX_OK) {
+        return status;
+    }
+    status = mqx_unit_decide(store, unit->context);
+    if (status != MQX_OK) {
+        mqx_unit_leave(store, unit->context);
+    }
+    return status;
+}
+
+/* The other half of the commit; nothing is left of an empty one. */
+static int finish_entered(const mqe_unit *unit)
+{
+    struct mqx_store *store = &unit->manager->store;
+    const struct mqx_context *context = mqx_context(&store->region, unit->context);
+    MQX_ASSERT(unit->context != 0);
+    MQX_ASSERT(context != NULL); /* it has been decided */
+    const int status = mqx_load_acquire(&context->state) == MQX_CTX_IDLE
+                           ? MQX_OK
+                           : mqx_unit_finish(store, unit->context);
+    mqx_unit_leave(store, unit->context);
+    return status;
+}
+
+int mqe_commit_many(mqe_unit *const *units, uint32_t count, uint32_t *out_count)
+{
+    MQX_ASSERT(count > 0);
+    MQX_ASSERT(out_count != NULL);
+    mqe_manager *manager = units[0]->manager;
+    uint32_t decided = 0, done = 0;
+    *out_count = 0;
+    int status = mqx_enter(manager, false);
+    if (status != MQX_OK) {
+        return status;
+    }
+    mqx_file_calls_begin(manager);
+    while (status == MQX_OK && decided < count) {
+        status = enter_to_decide(units[decided], manager);
+        decided += status == MQX_OK;
+    }
+    for (uint32_t i = 0; i < decided; i++) { /* the flush for the first one is that of all */
+        const int finished = finish_entered(units[i]);
+        if (finished == MQX_OK && done == i) {
+            done++;
+        } else if (finished != MQX_OK) {
+            status = finished;
+        }
+    }
+    mqx_file_calls_end(manager);
+    *out_count = done;
+    return status;
+}
+
 int mqe_backout(mqe_unit *unit)
 {
     const int status = end_unit(unit, mqx_unit_backout);

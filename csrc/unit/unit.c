@@ -334,7 +334,7 @@ static int append_commit(struct mqx_store *store, uint32_t context)
     return mqx_unit_append(store, context, record, length, MQX_APPEND_DECIDES, 0);
 }
 
-int mqx_unit_commit(struct mqx_store *store, uint32_t context)
+int mqx_unit_decide(struct mqx_store *store, uint32_t context)
 {
     struct mqx_context *unit = mqx_context(&store->region, context);
     MQX_ASSERT(context != 0);
@@ -354,16 +354,24 @@ int mqx_unit_commit(struct mqx_store *store, uint32_t context)
                    : mqx_fail(MQRC_BACKED_OUT,
                               "the unit held the journal for too long and was backed out");
     }
-    if (unit->first_lsn != 0) {
-        if (mqx_interrupt_take_at_once()) {
-            return MQE_INTERRUPTED; /* it would flush */
-        }
-        int status = append_commit(store, context);
-        if (status != MQX_OK) {
-            return status;
-        }
-    } else {
+    if (unit->first_lsn == 0) {
+        MQX_ASSERT(unit->decided_lsn == 0);
         mqx_store_release(&unit->state, MQX_CTX_DECIDED);
+        return MQX_OK;
+    }
+    if (mqx_interrupt_take_at_once()) {
+        return MQE_INTERRUPTED; /* it would flush */
+    }
+    return append_commit(store, context);
+}
+
+int mqx_unit_commit(struct mqx_store *store, uint32_t context)
+{
+    const struct mqx_context *unit = mqx_context(&store->region, context);
+    MQX_ASSERT(context != 0);
+    const int status = mqx_unit_decide(store, context);
+    if (status != MQX_OK || unit->state == MQX_CTX_IDLE) {
+        return status;
     }
     MQX_ASSERT(unit->state == MQX_CTX_DECIDED);
     return mqx_unit_finish(store, context);

@@ -89,6 +89,8 @@ static inline bool mqx_unit_must_back_out(const struct mqx_context *unit)
 /* ACTIVE -> durable -> effects visible -> IDLE; nothing when IDLE. 2003 when the queue manager
  * wanted it backed out (then it is). */
 int mqx_unit_commit(struct mqx_store *store, uint32_t context) MQX_MUST_USE;
+/* The first half of that: ACTIVE -> DECIDED; nothing when IDLE. mqx_unit_finish() is the other. */
+int mqx_unit_decide(struct mqx_store *store, uint32_t context) MQX_MUST_USE;
 /* ACTIVE or BACKING_OUT -> everything back -> IDLE; nothing when IDLE. */
 int mqx_unit_backout(struct mqx_store *store, uint32_t context) MQX_MUST_USE;
 /* The same, and what the unit had got is delayed by so many microseconds: its due time is in the

@@ -32,6 +32,7 @@ cdef class AsyncCall:
     cdef readonly bint is_get
     cdef readonly bint is_put
     cdef readonly bint is_batch
+    cdef readonly bint is_commit
     cdef bint plain               # put_plain() or get_plain() makes it, when in no unit of its own
     cdef object persistent        # of a put; True outside units: it flushes, is not tried at once
     cdef readonly bint long       # never at once: it copies much

@@ -303,6 +303,7 @@ def unit_call(object runner, Unit unit not None, bint commit, object delay=None)
     """The end of a unit's work as an awaitable; `delay`: of a backout."""
     cdef AsyncCall call = new_call(runner, unit, "end_for_task", {})
     call.args = (commit, delay)
+    call.is_commit = commit
     call.unit = unit
     return call
 

@@ -252,6 +252,26 @@ cdef class Unit:
         if reason:
             fail(reason)
 
+    def split(self):
+        """What was done so far, as what ``unit()`` makes; a ``transaction()`` goes on with a new
+        unit of work. For consumers, whose commits go on behind them (penstock.client.commits).
+        """
+        cdef Unit behind
+        cdef mqe_unit *fresh
+        self.check_owner()
+        self.begin_turn(True)
+        try:
+            behind = self.connection.unit()
+            fresh = new_unit(self.connection)
+            if self.state != UNIT_OPEN:
+                recycle_unit(self.connection, fresh, True)
+                self.raise_ended()
+            behind.unit, self.unit = self.unit, fresh
+            behind.failed, self.failed = self.failed, False
+        finally:
+            self.turns -= 1
+        return behind
+
     cdef int end_held(self, bint commit) except? -1:
         """The end of a held unit that its program asks for. Returns the reason code."""
         self.told = True

@@ -236,3 +236,35 @@ def test_a_unit_that_is_backed_out_with_a_delay_gives_its_messages_back_later(ho
         assert (await q.status()).delayed == 1
 
     in_loop(home, body)
+
+
+def test_commits_and_puts_of_tasks_share_flushes(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        async def commit(n: int) -> None:
+            async with qm.transaction():
+                await q.put(f"unit {n}", persistent=True)
+
+        before = qm.sync.status().flushes
+        await asyncio.gather(
+            *(commit(n) for n in range(100)),
+            *(q.put(f"put {n}", persistent=True) for n in range(100)),
+        )
+        assert qm.sync.status().flushes - before < 20
+        assert q.depth == 200
+
+    in_loop(home, body)
+
+
+def test_a_common_commit_gives_each_task_its_own_outcome(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        units = [qm.unit() for _ in range(3)]
+        for n, unit in enumerate(units):
+            await q.put(str(n), persistent=True, unit=unit)
+        calls = [units[0].commit(), units[1].backout(), units[1].commit(), units[2].commit()]
+        put = q.put(b"x" * 5_000_000, persistent=True)  # longer than MAXMSGL
+        outcomes = await asyncio.gather(*calls, put, return_exceptions=True)
+        reasons = [e.reason if isinstance(e, penstock.MQError) else e for e in outcomes]
+        assert reasons == [None, None, 2255, None, 2030]
+        assert [(await q.get()).text for _ in range(2)] == ["0", "2"]
+
+    in_loop(home, body)

@@ -183,6 +183,26 @@ static void commit_unit(mqe_manager *m)
     mqe_unit_free(unit);
 }
 
+static void commit_units_together(mqe_manager *m)
+{
+    mqe_unit *units[3] = {NULL, NULL, NULL};
+    uint32_t count = 0;
+    uint64_t id;
+    for (uint32_t i = 0; i < 3; i++) {
+        expect("unit", mqe_unit_new(m, &units[i]));
+        expect("put", fixture_put(m, units[i], &fixture, 0, 920 + i, i != 1, 300));
+        expect("get", fixture_get(m, units[i], &fixture, 0, 0, 0, 0, &id));
+    }
+    expect("commit", mqe_commit_many(units, 3, &count));
+    if (count != 3) {
+        expect("three units", MQRC_UNEXPECTED_ERROR);
+    }
+    shared->returned = 1;
+    for (uint32_t i = 0; i < 3; i++) {
+        mqe_unit_free(units[i]);
+    }
+}
+
 static void back_out_unit(mqe_manager *m)
 {
     mqe_unit *unit = NULL;
@@ -549,6 +569,7 @@ const struct scenario scenarios[] = {
     {"get_batch_nonpersistent", get_batch_nonpersistent, 80, true, 0, false, NOTHING},
     {"commit_batches", commit_batches, 3, false, 0, false, NOTHING},
     {"commit_unit", commit_unit, 3, false, 0, false, NOTHING},
+    {"commit_units_together", commit_units_together, 3, true, 0, false, NOTHING},
     {"back_out_unit", back_out_unit, 3, false, 0, false, NOTHING},
     {"back_out_triggered", back_out_triggered, 3, false, 0, false, NOTHING},
     {"back_out_anothers_unit", back_out_anothers_unit, 3, false, 0, false, NOTHING},

@@ -364,6 +364,10 @@ int mqe_unit_new(mqe_manager *manager, mqe_unit **out) MQX_MUST_USE;
 void mqe_unit_free(mqe_unit *unit); /* backs out what is pending */
 /* 2003: the queue manager had backed it out. */
 int mqe_commit(mqe_unit *unit) MQX_MUST_USE;
+/* mqe_commit() of several units of one manager, which share a flush, in their order. *out_count: as
+ * many are committed. What is returned else is said of the next one; those behind it are as they
+ * were, unless the queue manager has stopped. */
+int mqe_commit_many(mqe_unit *const *units, uint32_t count, uint32_t *out_count) MQX_MUST_USE;
 int mqe_backout(mqe_unit *unit) MQX_MUST_USE;
 /* The same, and no get finds what the unit had got before so many microseconds have passed, through
  * restarts, too. A unit that the queue manager has backed out is back already. 2026: beyond the

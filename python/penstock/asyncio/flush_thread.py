@@ -3,15 +3,16 @@
 Terms
     job      a call that is made in the thread: a function without arguments, or an AsyncCall.
     claimed  a job that the thread has begun; one that is withdrawn before is never made.
-    group    durable puts outside units of work that are queued together: they are put in one unit
-             of work, whose commit is one flush for all of them.
+    group    durable puts outside units of work, and commits, that are queued together: the puts are
+             made in one unit of work, and that and the others are committed with one flush.
 
 Invariants
     1. A job's outcome is stored before its loop is told of it; the loop is told once for all jobs
        that ended together.
-    2. Each put of a group has the outcome that it would have by itself: one that is refused leaves
-       the others alone, and when their unit of work cannot be committed each is put by itself, or
-       has the error after which nothing is known (2009).
+    2. Each call of a group has the outcome that it would have by itself: a put that is refused, or a
+       unit of work that was backed out, leaves the others alone, and when the unit of the puts
+       cannot be committed each is put by itself, or has the error after which nothing is known
+       (2009).
 """
 
 from __future__ import annotations
@@ -21,26 +22,33 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
+from .. import _engine
 from ..errors import BackedOut, MQError, UnitLimitReached
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from .._engine import AsyncCall
+    from .._engine import AsyncCall, Unit
     from ..client.connection import QueueManager
 
-_GROUP = 1000  # puts, below the usual MAXUMSGS
+_GROUP = 1000  # calls: puts below the usual MAXUMSGS
 
 
 class Job:
     """One call for the thread."""
 
-    __slots__ = ("call", "claim", "done", "ended", "error", "function", "result", "waiter")
+    __slots__ = ("call", "claim", "done", "ended", "error", "function", "result", "unit", "waiter")
 
-    def __init__(self, function: Callable[[], Any], call: AsyncCall[Any] | None = None) -> None:
+    def __init__(
+        self,
+        function: Callable[[], Any],
+        call: AsyncCall[Any] | None = None,
+        unit: Unit | None = None,
+    ) -> None:
         self.function = function
         self.call = call  # a durable put outside units of work, which may join a group
+        self.unit = unit  # that it commits: it may join one, too
         self.claim = threading.Lock()  # taken by the thread, or by who withdraws the job
         self.ended = False  # the call has returned
         self.done = False  # and the loop knows
@@ -153,13 +161,13 @@ class FlushThread:
     def _work(self, jobs: list[Job]) -> list[Job]:
         group: list[Job] = []
         for job in jobs:  # in their order: a group ends before a call of another kind
-            if job.call is not None:
+            if job.call is not None or job.unit is not None:
                 group.append(job)
                 continue
-            self._put_group(group)
+            self._make_group(group)
             group = []
             job.run()
-        self._put_group(group)
+        self._make_group(group)
         return jobs
 
     def _tell(self, jobs: list[Job]) -> None:
@@ -170,48 +178,52 @@ class FlushThread:
         except RuntimeError:
             pass  # the loop is closed: nobody waits any more
 
-    def _put_group(self, group: list[Job]) -> None:
+    def _make_group(self, group: list[Job]) -> None:
         if len(group) < 2:
             for job in group:
                 job.run()
             return
-        if not self._try_group(group):
-            for job in group:
-                if job.error is None and job.result is None:
-                    job.run()
+        commits = [job for job in group if job.unit is not None]
+        puts = [job for job in group if job.unit is None]
+        unit, made = self._put_all(puts) if len(puts) > 1 else (None, [])
+        units = [job.unit for job in commits if job.unit is not None]
+        outcomes = _engine.commit_together(units if unit is None else [*units, unit])
+        if unit is not None:
+            _store_puts(made, outcomes.pop())
+        for job, error in zip(commits, outcomes, strict=True):
+            job.error, job.ended = error, True
+        for job in puts:
+            if not job.ended:  # its group was not to be
+                job.run()
 
-    def _try_group(self, group: list[Job]) -> bool:
-        """False: nothing of it was put, but for what has failed."""
+    def _put_all(self, puts: list[Job]) -> tuple[Unit | None, list[tuple[Job, Any]]]:
+        """The unit of work in which they are put, and what was; a put that is refused has ended.
+        None: they do not fit into one.
+        """
         assert self._qm is not None
+        made: list[tuple[Job, Any]] = []
         try:
             unit = self._qm.unit()
         except MQError:
-            return False
-        results: list[tuple[Job, Any]] = []
-        full = False
-        for job in group:
+            return None, made
+        for job in puts:
             assert job.call is not None
             try:
-                results.append((job, job.call.attempt(0, unit)))
+                made.append((job, job.call.attempt(0, unit)))
             except UnitLimitReached:
-                full = True
-                break
+                unit.backout()
+                return None, made
             except BaseException as error:
-                job.error = error
-        try:
-            unit.backout() if full else unit.commit()
-        except BackedOut:
-            return False
-        except BaseException as error:  # the outcome of all is that of the commit
-            for job, _ in results:
-                job.error = error
-            return True
-        if full:
-            return False
-        for job, result in results:
-            job.result = result
-            job.ended = True
-        return True
+                job.error, job.ended = error, True
+        return unit, made
+
+
+def _store_puts(made: list[tuple[Job, Any]], error: BaseException | None) -> None:
+    """The outcome of all is that of their commit. Nothing, when the unit was backed out."""
+    if isinstance(error, BackedOut):
+        return
+    for job, result in made:
+        job.result, job.error, job.ended = result, error, True
 
 
 def _tell(jobs: list[Job]) -> None:

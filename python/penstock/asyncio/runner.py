@@ -242,9 +242,10 @@ class Runner:
             turn = self.loop.create_future()
             line.append(turn)
             try:
-                if line[0] is not turn:
+                waits = line[0] is not turn
+                if waits:
                     await turn
-                return await self._with_unit(call)
+                return await self._with_unit(call, waits)
             finally:
                 self._leave_line(call.unit, turn)
         finally:
@@ -259,14 +260,16 @@ class Runner:
         elif first:
             _wake(line[0])
 
-    async def _with_unit(self, call: AsyncCall[Any]) -> Any:
+    async def _with_unit(self, call: AsyncCall[Any], has_waited: bool) -> Any:
         if not call.is_get:
-            if not call.long:  # it may only have waited for its turn
+            if has_waited and not call.long:  # it may only have waited for its turn
                 try:
                     return call.attempt_at_once()
                 except WouldBlock:
                     pass
-            return await self._in_thread(Job(call.attempt))
+            return await self._in_thread(
+                Job(call.attempt, unit=call.unit if call.is_commit else None)
+            )
         if call.wait_us == 0:
             return await self._get(call, 0)
         return await self._get_waiting(call)

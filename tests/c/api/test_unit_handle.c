@@ -71,6 +71,67 @@ TEST(the_room_of_a_unit_is_what_maxumsgs_leaves_it)
     CHECK_INT(mqe_unit_room(unit), 2);
 }
 
+/* Units that have put `text` each, persistent. */
+static void put_in_each(struct queue q, mqe_unit **units, const char *const *text, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        units[i] = engine_unit();
+        CHECK_INT(PUT(q, .text = text[i], .unit = units[i], .persistent = 1), 0);
+    }
+}
+
+TEST(units_that_are_committed_together_share_one_flush)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    static const char *const TEXT[] = {"a", "b", "c"};
+    mqe_unit *units[3];
+    uint32_t count = 0;
+    put_in_each(q, units, TEXT, 3);
+    const uint64_t before = engine_region()->journal->flushes;
+    CHECK_INT(mqe_commit_many(units, 3, &count), 0);
+    CHECK_INT(count, 3);
+    CHECK_INT(engine_region()->journal->flushes - before, 1);
+    for (uint32_t i = 0; i < 3; i++) {
+        CHECK_INT(mqx_context(engine_region(), units[i]->context)->state, MQX_CTX_IDLE);
+        CHECK_INT(mqe_unit_count(units[i]), 0);
+    }
+    CHECK_STR(drain(q), "a b c");
+}
+
+TEST(an_empty_unit_and_one_without_persistent_messages_commit_together_with_others)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    mqe_unit *units[3] = {engine_unit(), engine_unit(), engine_unit()};
+    uint32_t count = 0;
+    CHECK_INT(PUT(q, .text = "n", .unit = units[1]), 0);
+    CHECK_INT(PUT(q, .text = "p", .unit = units[2], .persistent = 1), 0);
+    CHECK_INT(mqe_commit_many(units, 3, &count), 0);
+    CHECK_INT(count, 3);
+    CHECK_STR(drain(q), "n p");
+}
+
+TEST(a_unit_that_must_back_out_ends_a_common_commit_and_leaves_those_behind_as_they_were)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    static const char *const TEXT[] = {"a", "b", "c"};
+    mqe_unit *units[3];
+    uint32_t count = 9;
+    put_in_each(q, units, TEXT, 3);
+    struct mqx_context *second = mqx_context(engine_region(), units[1]->context);
+    mqx_store_release(&second->must_back_out, second->first_lsn);
+    CHECK_INT(mqe_commit_many(units, 3, &count), MQRC_BACKED_OUT);
+    CHECK_STR(mqe_error_text(), "the unit held the journal for too long and was backed out");
+    CHECK_INT(count, 1);
+    CHECK_INT(mqe_unit_count(units[2]), 1);
+    CHECK_STR(drain(q), "a");
+    CHECK_INT(mqe_commit_many(units + 2, 1, &count), 0);
+    CHECK_INT(count, 1);
+    CHECK_STR(drain(q), "c");
+}
+
 TEST(the_fixture_is_cleared_away)
 {
     engine_end();
