@@ -4,8 +4,8 @@
 #
 # Invariants
 #   1. Each unit has the outcome that Unit.end_for_task(True) would have given it, in their order.
-#   2. A unit that does not take part, because it is empty, in another call or not open, ends by that
-#      method, when the ones before it have ended.
+#   2. A unit that does not take part, because it is empty, in another call or not open, ends by
+#      that method, when the ones before it have ended.
 #
 # Locks. With the GIL; released when the core blocks (gil.h).
 #

@@ -3,16 +3,16 @@
 Terms
     job      a call that is made in the thread: a function without arguments, or an AsyncCall.
     claimed  a job that the thread has begun; one that is withdrawn before is never made.
-    group    durable puts outside units of work, and commits, that are queued together: the puts are
-             made in one unit of work, and that and the others are committed with one flush.
+    group    durable puts outside units of work, and commits, that are queued together: the puts
+             are made in one unit of work, and that and the others are committed with one flush.
 
 Invariants
     1. A job's outcome is stored before its loop is told of it; the loop is told once for all jobs
        that ended together.
-    2. Each call of a group has the outcome that it would have by itself: a put that is refused, or a
-       unit of work that was backed out, leaves the others alone, and when the unit of the puts
-       cannot be committed each is put by itself, or has the error after which nothing is known
-       (2009).
+    2. Each call of a group has the outcome that it would have by itself: a put that is refused,
+       or a unit of work that was backed out, leaves the others alone, and when the unit of the
+       puts cannot be committed each is put by itself, or has the error after which nothing is
+       known (2009).
 """
 
 from __future__ import annotations
