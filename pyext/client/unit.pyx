@@ -254,7 +254,7 @@ cdef class Unit:
 
     def split(self):
         """What was done so far, as what ``unit()`` makes; a ``transaction()`` goes on with a new
-        unit of work. For consumers, whose commits go on behind them (penstock.client.commits).
+        unit of work.
         """
         cdef Unit behind
         cdef mqe_unit *fresh
@@ -271,6 +271,20 @@ cdef class Unit:
         finally:
             self.turns -= 1
         return behind
+
+    def commit_or_split(self):
+        """commit(), where that needs no flush; else split(). For consumers whose commits go on
+        behind them (penstock.client.commits).
+        """
+        global_at_once(1)
+        try:
+            self.end_by_program(True)
+            return None
+        except WouldBlock:
+            pass
+        finally:
+            global_at_once(0)
+        return self.split()
 
     cdef int end_held(self, bint commit) except? -1:
         """The end of a held unit that its program asks for. Returns the reason code."""

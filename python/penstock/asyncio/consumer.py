@@ -3,15 +3,26 @@
 Retry, and what becomes of a message that has failed too often, are those of client/consume.py: the
 delay is the message's own and holds no task. A cancellation is no failure: the message is
 available again at once.
+
+With a prefetch the commits of messages that are done go on behind the task, in the thread that
+flushes; they are awaited at the end of the block.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from typing import TYPE_CHECKING
 
-from ..client.consume import Fate, check_workers, checked, set_aside, wait_of
+from ..client.consume import (
+    Fate,
+    check_prefetch,
+    check_workers,
+    checked,
+    set_aside,
+    wait_of,
+)
 from ..constants import ReasonCode
 from ..errors import InvalidType
 
@@ -22,6 +33,7 @@ if TYPE_CHECKING:
 
     from .._engine import Message
     from ..client.retry import Retry
+    from .flush_thread import Job
     from .unit import UnitOfWork
 
 _log = logging.getLogger("penstock")
@@ -37,9 +49,17 @@ class Consumer:
     """
 
     def __init__(
-        self, queue: Any, wait: float | None, limit: int | None = None, retry: Retry | None = None
+        self,
+        queue: Any,
+        wait: float | None,
+        limit: int | None = None,
+        retry: Retry | None = None,
+        prefetch: int = 1,
     ) -> None:
         self._retry = checked(wait, limit, retry)
+        check_prefetch(prefetch)
+        self._prefetch = prefetch
+        self._behind: deque[Job] = deque()  # commits, none of which is known to have ended
         self._queue = queue
         self._wait = wait
         self._left = limit  # messages that may still be got
@@ -85,7 +105,42 @@ class Consumer:
             if isinstance(error, Exception) and message is not None and transaction._unit.is_open:
                 transaction._unit.backout(wait_of(self._retry, message))  # it waits for nothing
         finally:
-            await transaction.__aexit__(kind, error, trace)
+            try:
+                await transaction.__aexit__(kind, error, trace)
+            finally:
+                await self._end_commits(kind is None)
+
+    async def _end_commits(self, raises: bool) -> None:
+        """Awaits the commits that are behind; the first failure is raised, or logged."""
+        failures: list[Exception] = []
+        while self._behind:
+            try:
+                await self._queue.runner.end_commit(self._behind[0])
+            except Exception as error:
+                failures.append(error)
+            self._behind.popleft()
+        if failures and raises:
+            raise failures[0]
+        if failures:
+            _log.warning("the commit of a message that was done before failed: %r", failures[0])
+
+    async def _commit(self, transaction: UnitOfWork) -> None:
+        """What was done with the last message."""
+        if self._prefetch == 1:
+            await transaction.commit()
+            return
+        unit = transaction._unit.commit_or_split()
+        if unit is not None:
+            self._behind.append(self._queue.runner.begin_commit(unit))
+        while len(self._behind) >= self._prefetch:
+            try:
+                await self._queue.runner.end_commit(self._behind[0])
+            except asyncio.CancelledError:
+                raise
+            except BaseException:
+                self._behind.popleft()
+                raise
+            self._behind.popleft()
 
     def __aiter__(self) -> Consumer:
         """Itself."""
@@ -103,7 +158,7 @@ class Consumer:
                 ReasonCode.OPTIONS_ERROR, "consume() is entered first: async with q.consume()"
             )
         if transaction.count:
-            await transaction.commit()
+            await self._commit(transaction)
         self._message = None
         while not owner.stopped and (self._left is None or self._left > 0):
             message = await self._get(owner)
@@ -169,14 +224,14 @@ class _Shared(Consumer):
     """A consumer of one task of run(): the limit is that of all of them."""
 
     def __init__(self, owner: Consumer) -> None:
-        super().__init__(owner._queue, owner._wait, None, owner._retry)
+        super().__init__(owner._queue, owner._wait, None, owner._retry, owner._prefetch)
         self._owner = owner
 
     async def __anext__(self) -> Message:
         """The next message, if the owner's limit allows one."""
         owner = self._owner
         if self._transaction is not None and self._transaction.count:
-            await self._transaction.commit()
+            await self._commit(self._transaction)
         self._message = None
         if owner._left is not None:
             if owner._left <= 0:

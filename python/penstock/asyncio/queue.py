@@ -137,6 +137,7 @@ class Queue(AsyncQueueHandle):
         wait: float | None = None,
         limit: int | None = None,
         retry: Retry | None = None,
+        prefetch: int = 1,
     ) -> Consumer:
         """Messages one after the other, each in a unit of work of the task::
 
@@ -151,13 +152,16 @@ class Queue(AsyncQueueHandle):
         iteration ends when no message came within ``wait`` seconds (None = no limit), or after
         ``limit`` messages.
 
+        With ``prefetch`` n the work of up to n messages need not be committed before the next one
+        is handed out, for each task, as :meth:`penstock.Queue.consume` says.
+
         ``await q.consume(...).run(handler, tasks=4)`` awaits a handler with each message, and goes
         on when one fails.
 
         Raises:
             InvalidType, InvalidValue: 2046, 2090: an argument that is none.
         """
-        return Consumer(self, wait, limit, retry)
+        return Consumer(self, wait, limit, retry, prefetch)
 
     async def request(
         self,

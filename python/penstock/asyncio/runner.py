@@ -20,6 +20,7 @@ import asyncio
 import sys
 import threading
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING
 
 from .. import _engine
@@ -369,6 +370,21 @@ class Runner:
                     del cancelled
             _owe()
         return job.outcome()
+
+    def begin_commit(self, unit: Unit) -> Job:
+        """Has the unit committed, together with others; for end_commit()."""
+        job = Job(partial(unit.end_for_task, True), unit=unit)
+        self.in_thread.add(job)
+        self.thread.submit(job)
+        return job
+
+    async def end_commit(self, job: Job) -> None:
+        """Raises what the commit raised. A cancellation leaves the commit as it is."""
+        while not job.done:
+            job.waiter = self.loop.create_future()
+            await job.waiter
+        self.in_thread.discard(job)
+        job.outcome()
 
     def check_loop(self) -> None:
         """2046 in another loop than that of connect()."""

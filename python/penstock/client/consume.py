@@ -5,6 +5,10 @@ commits it; an exception, or the end of the loop, backs it out with the delay th
 says. The delay is the message's own (Unit.backout()): it holds no unit of work and no thread, and
 others are got before it. It survives restarts.
 
+Prefetch. With ``prefetch`` n the consumer has up to n messages at a time whose work is not
+committed: the one in progress, and those that a second thread commits meanwhile (commits.py). A
+message that failed is backed out alone, as each has a unit of work of its own.
+
 Set aside. Before a message is handed out its BackoutCount is compared with the policy's ``most``,
 or with BOTHRESH of the queue. One that has failed too often goes, in one unit with its get, to the
 queue that BOQNAME names, as it was put, or to the dead-letter queue with the reason 2362. When
@@ -23,8 +27,9 @@ import logging
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .._engine import QueueHandle
@@ -32,12 +37,14 @@ from .._mqi_constants.calls import MQOO_INPUT_SHARED, MQOO_OUTPUT
 from .._mqi_constants.selectors import MQCA_BACKOUT_REQ_Q_NAME, MQIA_BACKOUT_THRESHOLD
 from ..constants import ReasonCode
 from ..errors import InvalidType, InvalidValue, MQError
+from .commits import CommitThread
 from .retry import Retry
 
 if TYPE_CHECKING:
     from .._engine import Message, Unit
 
 WORKERS_MOST = 1000  # threads, or tasks
+PREFETCH_MOST = 10_000  # messages whose work is not committed
 _SLICE = 0.2  # seconds of a wait, after which a thread looks whether it is to stop
 _STANDARD = Retry(1.0, factor=2.0, longest=300.0, jitter=0.1)
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -58,14 +65,17 @@ class Consumer:
         limit: int | None,
         retry: Retry | None,
         threads: int,
+        prefetch: int = 1,
     ) -> None:
         self.retry = checked(wait, limit, retry)
         check_workers("threads", threads)
+        check_prefetch(prefetch)
         queue.check_open()
         self.queue = queue
         self.wait = wait
         self.limit = limit
         self.threads = threads
+        self.prefetch = prefetch
         self.handler: Callable[[Message], Any] | None = None
         self._ended = False  # read by all threads between two messages
         self._lock = threading.Lock()
@@ -101,8 +111,13 @@ class Consumer:
 
     def _messages(self, queue: QueueHandle) -> Iterator[Message]:
         get, limit = queue.get, self.limit
-        with self._ended_by_sigterm(), queue.connection.transaction() as unit:
-            commit = unit.commit
+        behind = CommitThread(self.prefetch - 1) if self.prefetch > 1 else None
+        with (
+            self._ended_by_sigterm(),
+            behind or nullcontext(),
+            queue.connection.transaction() as unit,
+        ):
+            commit = unit.commit if behind is None else partial(behind.commit, unit)
             while not self._ended and (limit is None or self._take_one()):
                 message: Message | None = get(0, default=None)
                 if message is None:
@@ -258,6 +273,14 @@ def check_workers(name: str, count: Any) -> None:
     """Raises InvalidValue: 2046."""
     if type(count) is not int or not 1 <= count <= WORKERS_MOST:
         raise InvalidValue(ReasonCode.OPTIONS_ERROR, f"{name} {count!r} is not 1 to {WORKERS_MOST}")
+
+
+def check_prefetch(count: Any) -> None:
+    """Raises InvalidValue: 2046."""
+    if type(count) is not int or not 1 <= count <= PREFETCH_MOST:
+        raise InvalidValue(
+            ReasonCode.OPTIONS_ERROR, f"prefetch {count!r} is not 1 to {PREFETCH_MOST}"
+        )
 
 
 def wait_of(retry: Retry, message: Message) -> float:

@@ -193,6 +193,7 @@ class Queue(QueueHandle):
         limit: int | None = None,
         retry: Retry | None = None,
         threads: int = 1,
+        prefetch: int = 1,
     ) -> Consumer:
         """Takes messages one after the other, each in a unit of work: as an iterator, where asking
         for the next one commits the last one, and as a decorator for a handler.
@@ -215,6 +216,10 @@ class Queue(QueueHandle):
             limit: end after so many messages; None = no limit.
             retry: None: waits of 1, 2, 4, ... to 300 s, and BOTHRESH of the queue.
             threads: of ``run()``; each has its own handle and unit of work.
+            prefetch: messages, of a loop or thread, whose work need not be committed before the
+                next one is handed out; 1: none. Commits of the others go on meanwhile and share
+                flushes; what they raise comes with a later message, or at the end. Who is killed
+                has up to so many messages again.
 
         Raises:
             InvalidType, InvalidValue: 2046: an argument that is none; 2090: such a wait. MQError:
@@ -222,7 +227,7 @@ class Queue(QueueHandle):
         """
         from .consume import Consumer
 
-        return Consumer(self, wait, limit, retry, threads)
+        return Consumer(self, wait, limit, retry, threads, prefetch)
 
     def serve(
         self,
