@@ -258,3 +258,45 @@ def test_a_cancelled_consumer_that_is_stopped_too_is_cancelled(home: Path) -> No
             await task
 
     in_loop(home, body)
+
+
+def test_commits_behind_the_messages_share_flushes_and_end_with_the_block(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        await q.put_batch([b"%d" % n for n in range(200)], persistent=True)
+        before = qm.sync.status().flushes
+        async with q.consume(wait=0, prefetch=20) as messages:
+            seen = [message.text async for message in messages]
+        assert seen == [str(n) for n in range(200)]
+        assert qm.sync.status().flushes - before < 50
+        status = await q.status()
+        assert (q.depth, status.got) == (0, 0)
+
+    in_loop(home, body)
+
+
+def test_a_failure_or_a_cancellation_backs_out_the_message_in_progress_alone(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        await q.put_batch([b"%d" % n for n in range(10)], persistent=True)
+        with pytest.raises(KeyError):
+            async with q.consume(prefetch=100, retry=Retry(0)) as messages:
+                async for message in messages:
+                    if message.text == "3":
+                        raise KeyError
+        assert [m.text async for m in q.browse()] == [str(n) for n in range(3, 10)]
+
+        async def work() -> None:
+            async with q.consume(prefetch=100) as messages:
+                async for message in messages:
+                    if message.text == "7":
+                        await asyncio.sleep(3600)
+
+        task = asyncio.create_task(work())
+        await until(lambda: (q.depth, q.handle.status().got) == (2, 1))
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert [(m.text, m.backout_count) async for m in q.browse()] == [
+            ("7", 1), ("8", 0), ("9", 0)
+        ]  # fmt: skip
+
+    in_loop(home, body)
