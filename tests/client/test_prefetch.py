@@ -137,6 +137,32 @@ def test_a_child_of_a_loop_ends_without_waiting_for_the_parents_thread(qm):
         assert q.depth == 0
 
 
+@pytest.mark.parametrize("prefetch", [1, 5])
+def test_a_loop_that_nobody_has_left_at_exit_has_committed_what_was_done(qm, home, prefetch):
+    put_all(qm, 5)
+    program = f"""
+import sys
+import penstock
+qm = penstock.connect("QM1", sys.argv[1])
+messages = iter(qm.queue("IN").consume(prefetch={prefetch}))
+print(*(next(messages).text for _ in range(3)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(home)],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("0 1 2\n", "")
+    assert texts(qm, "IN") == ["2", "3", "4"]
+
+
+def test_what_a_loop_raises_behind_the_end_of_its_connection_is_not_covered_up(qm, home):
+    put_all(qm, 3)
+    with penstock.connect("QM1", home) as other, pytest.raises(KeyError):
+        for _ in other.queue("IN").consume(prefetch=5):
+            other.close()
+            raise KeyError
+
+
 @pytest.mark.parametrize("bad", [0, -1, 1.0, True, None, 10_001, "2"])
 def test_a_prefetch_that_is_none_is_refused(qm, bad):
     with qm.queue("IN") as q, pytest.raises(penstock.MQError) as caught:

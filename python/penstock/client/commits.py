@@ -11,7 +11,7 @@ Invariants
     1. At most ``most`` units are behind when ``give()`` returns.
     2. Units are committed in the order in which they were given. One that cannot be committed
        leaves those around it alone; the first failure is raised once, by give() or at the end.
-    3. The thread ends with the block.
+    3. The thread ends with the block; when the interpreter exits before, with what was given.
 
 Locks. ``_changed`` guards the attributes; it is not held during a commit.
 
@@ -20,6 +20,7 @@ Errors. Those of a commit, later.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import threading
@@ -69,14 +70,28 @@ class CommitThread:
         """
         with self._changed:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="penstock commits")
-                self._thread.start()
+                self._start()
             self._given.append(unit)
             self._behind += 1
             self._changed.notify_all()
             while self._behind > self._most:
                 self._changed.wait()
             self._raise_failure()
+
+    def _start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="penstock commits", daemon=True)
+        self._thread.start()
+        atexit.register(self._end)  # of a loop that nobody has left: before connections are ended
+
+    def _end(self) -> None:
+        """Returns when everything given is committed, or has failed."""
+        atexit.unregister(self._end)
+        if self._thread is None or os.getpid() != self._process:
+            return  # in a forked child the units are the parent's
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+        self._thread.join()
 
     def _raise_failure(self) -> None:
         failure, self._failure = self._failure, None
@@ -115,12 +130,7 @@ class CommitThread:
         """Waits for the commits, and raises the first failure: where an exception leaves the block
         already, it is logged.
         """
-        if self._thread is None or os.getpid() != self._process:
-            return  # in a forked child the units are the parent's
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
-        self._thread.join()
+        self._end()
         if kind is None:
             self._raise_failure()
         elif self._failure is not None:

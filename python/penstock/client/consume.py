@@ -129,7 +129,8 @@ class Consumer:
                 try:
                     yield message
                 except BaseException:
-                    unit.backout(wait_of(self.retry, message))
+                    if unit.is_open:  # close() ends it, too, as at the exit of the interpreter
+                        unit.backout(wait_of(self.retry, message))
                     raise
                 commit()
 
