@@ -4,6 +4,7 @@ pair     put + get of 256 bytes, not persistent, awaited, against the plain call
 wake-up  a request and its reply between two processes, each with an event loop, against the same
          over two pipes with add_reader()
 durable  puts of 1 KiB by 100 tasks, against 8 threads
+unit     two such puts and a commit, likewise
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ ROUNDS = int(os.environ.get("ROUNDS", "7"))
 PAIRS = 20_000
 TRIPS = 1_000
 PUTS = 4_000
+UNITS = 2_000
 BODY = b"x" * 256
 LONG = b"x" * 1024
 
@@ -137,6 +139,34 @@ def _durable_threads(q: penstock.Queue) -> float:
     return (time.perf_counter() - start) / PUTS
 
 
+async def _units(qm: penstock.asyncio.QueueManager, q: penstock.asyncio.Queue) -> float:
+    async def some() -> None:
+        for _ in range(UNITS // 100):
+            async with qm.transaction():
+                await q.put(LONG, persistent=True)
+                await q.put(LONG, persistent=True)
+
+    start = time.perf_counter()
+    await asyncio.gather(*(some() for _ in range(100)))
+    return (time.perf_counter() - start) / UNITS
+
+
+def _unit_threads(qm: penstock.QueueManager, q: penstock.Queue) -> float:
+    def some() -> None:
+        for _ in range(UNITS // 8):
+            with qm.transaction():
+                q.put(LONG, persistent=True)
+                q.put(LONG, persistent=True)
+
+    threads = [threading.Thread(target=some) for _ in range(8)]
+    start = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return (time.perf_counter() - start) / UNITS
+
+
 # ---- the run ----
 
 
@@ -144,7 +174,7 @@ async def _rounds(
     home: str, source: int, target: int
 ) -> dict[str, tuple[list[float], list[float]]]:
     found: dict[str, tuple[list[float], list[float]]] = {
-        name: ([], []) for name in ("pair", "wake-up", "durable")
+        name: ([], []) for name in ("pair", "wake-up", "durable", "unit")
     }
     async with penstock.asyncio.connect("QM1", home) as qm:
         q, asks, replies = [await qm.queue(name) for name in ("FAST", "ASK", "REPLY")]
@@ -154,12 +184,16 @@ async def _rounds(
             ("pair", lambda: _pairs(q), lambda: _plain_pairs(q.handle)),
             ("wake-up", lambda: _trips(asks, replies), lambda: _pipe_trips(pipe, target)),
             ("durable", lambda: _durable(store), lambda: _durable_threads(store.handle)),
+            ("unit", lambda: _units(qm, store), lambda: _unit_threads(qm.sync, store.handle)),
         ]
         for _ in range(ROUNDS):
             for name, ours, limit in steps:
                 found[name][0].append(await ours())
                 other = limit()
                 found[name][1].append(await other if asyncio.iscoroutine(other) else other)
+            put = 2 * PUTS + 4 * UNITS
+            if store.depth != put:
+                raise SystemExit(f"{store.depth} of {put} messages are there")
             await store.close()
             await qm.clear("STORE")
             store = await qm.queue("STORE")

@@ -84,6 +84,34 @@ def bench_consume(interleave: Interleave, files: Path, scale: Scale) -> None:
         )
 
 
+def consume_durably(queue: Queue, count: int, prefetch: int) -> float:
+    """Seconds a message of a loop that commits behind its messages."""
+    fill(queue, count)
+    seen = 0
+    begun = time.perf_counter()
+    for message in queue.consume(wait=0, prefetch=prefetch):
+        seen += len(message.data) == len(BODY)
+    seconds = time.perf_counter() - begun
+    w.expect(seen == count and queue.depth == 0, f"{seen} of {count}")
+    return seconds / count
+
+
+@pytest.mark.parametrize("prefetch", [10, 100])
+def bench_prefetch(interleave: Interleave, files: Path, scale: Scale, prefetch: int) -> None:
+    """Durable messages, whose commits share flushes, against a flush for each."""
+    count = scale(DURABLE)
+    with w.manager(files) as qm, w.define(qm, "JOBS", persistent=True) as queue:
+        interleave(
+            f"consume(prefetch={prefetch}) of 256 bytes, durable, a message",
+            {
+                "penstock": lambda: consume_durably(queue, count, prefetch),
+                "consume()": lambda: consume_durably(queue, count, 1),
+            },
+            [Aim("rate", 3 if prefetch == 10 else 8, "consume()")],
+            rounds=ROUNDS,
+        )
+
+
 @pytest.mark.parametrize("persistent", [False, True])
 def bench_put_with_delay(
     interleave: Interleave, files: Path, scale: Scale, persistent: bool
