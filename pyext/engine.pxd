@@ -264,6 +264,10 @@ cdef extern from "penstock/engine.h" nogil:
         MQE_CLOSE_PURGE
     int mqe_close(mqe_queue *queue, uint32_t how)
 
+    # the clock of queues
+    uint64_t mqe_advanced_us(const mqe_manager *manager)
+    int mqe_advance(mqe_manager *manager, uint64_t us)
+
     # units of work
     int mqe_unit_new(mqe_manager *manager, mqe_unit **out)
     void mqe_unit_free(mqe_unit *unit)

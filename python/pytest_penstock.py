@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from penstock import Queue, QueueManager, asyncio
-    from penstock.client.temporary_manager import Temporary
+    from penstock.client.clock import Clock
+    from penstock.client.temporary_manager import Temporary, TemporaryQueueManager
 
 _KEEP = "--penstock-keep"
 # Of the tests under way whose files are to be kept, by their node id.
@@ -46,7 +47,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
 @pytest.fixture
 def penstock_qm(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[QueueManager]:
+) -> Iterator[TemporaryQueueManager]:
     """A connection to a new queue manager, TEST, that the test has for itself and that is gone
     afterwards. PENSTOCK_HOME is its home: the program under test connects by the name alone.
     """
@@ -70,6 +71,14 @@ def penstock_queue(penstock_qm: QueueManager) -> Iterator[Queue]:
     """An empty queue, QUEUE, of ``penstock_qm``: durable and as deep as possible."""
     with penstock_qm.queue("QUEUE") as queue:
         yield queue
+
+
+@pytest.fixture
+def penstock_clock(penstock_qm: TemporaryQueueManager) -> Clock:
+    """The clock of ``penstock_qm``: ``penstock_clock.advance(3600)`` lets an hour pass for the
+    expiry and the due times of its messages, in all processes.
+    """
+    return penstock_qm.clock
 
 
 @pytest.fixture

@@ -19,10 +19,10 @@
 #include "api/context_pool.h"
 #include "api/get_attempt.h"
 #include "api/message_rows.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "os/block_hook.h"
 #include "queue/browse_lock.h"
+#include "region/queue_clock.h"
 
 enum {
     BROWSE_FLAGS = MQE_GET_BROWSE_FIRST | MQE_GET_BROWSE_NEXT | MQE_GET_FAIL_IF_QUIESCING |
@@ -85,7 +85,7 @@ static int browse_next(struct browse_call *b, struct mqx_stripe_guard *guard, bo
     struct mqx_get_call *call = &b->call;
     struct mqe_batch *batch = b->batch;
     struct mqx_object *queue = mqx_object(guard->region, call->queue->object);
-    const uint64_t now = queue->expiring != 0 ? mqx_clock_coarse_us() : 0;
+    const uint64_t now = queue->expiring != 0 ? mqx_queue_coarse_us(guard->region) : 0;
     int status = mqx_match_next(call->store, guard, call->queue->object, &call->match, now,
                                 &call->cursor, &call->slot);
     if (MQX_UNLIKELY(status == MQX_OK && call->match.expired != 0)) {

@@ -131,7 +131,7 @@ static int get_slow_path(struct mqx_get_call *call, const mqe_unit *unit,
     }
     get->wait_us = call->wait_left_us;
     if (status == MQX_OK || mqx_comp_code(status) == MQCC_WARNING) {
-        get->expiry = mqx_expiry_left(&get->d);
+        get->expiry = mqx_expiry_left(&call->manager->store.region, &get->d);
     }
     return status;
 }

@@ -26,6 +26,7 @@
 #include "queue/performance.h"
 #include "region/damage.h"
 #include "region/extents.h"
+#include "region/queue_clock.h"
 
 #include <string.h>
 
@@ -448,7 +449,7 @@ static int find(struct mqx_get_call *call, struct mqx_stripe_guard *guard, struc
     MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     const uint32_t flags = call->get->flags;
     const uint32_t object = call->queue->object;
-    const uint64_t now = queue->expiring != 0 ? mqx_clock_coarse_us() : 0;
+    const uint64_t now = queue->expiring != 0 ? mqx_queue_coarse_us(guard->region) : 0;
     int status;
     if ((flags & UNDER_CURSOR_FLAGS) != 0) {
         find_under_cursor(call, guard, now);

@@ -18,6 +18,7 @@
 #include "os/block_hook.h"
 #include "queue/browse_lock.h"
 #include "queue/performance.h"
+#include "region/queue_clock.h"
 #include "unit/unit_records.h"
 
 enum {
@@ -81,7 +82,7 @@ static int find_next(struct get_many *many, struct mqx_stripe_guard *guard)
     MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     struct mqx_get_call *call = &many->call;
     const struct mqx_object *queue = mqx_object(guard->region, call->queue->object);
-    const uint64_t now = queue->expiring != 0 ? mqx_clock_coarse_us() : 0;
+    const uint64_t now = queue->expiring != 0 ? mqx_queue_coarse_us(guard->region) : 0;
     const struct mqx_cursor before = many->cursor;
     int status;
     if (call->match.bits == 0) {

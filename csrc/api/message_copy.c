@@ -3,10 +3,10 @@
  */
 #include "api/message_copy.h"
 
-#include "base/clock.h"
 #include "journal/journal.h"
 #include "queue/delayed.h"
 #include "region/message_body.h"
+#include "region/queue_clock.h"
 
 enum {
     ZOS_BACKOUT_MAX = 255,  /* what BackoutCount counts to on z/OS */
@@ -65,13 +65,13 @@ int mqx_message_copy(struct mqx_store *store, const struct mqx_message *message,
     return status;
 }
 
-int32_t mqx_expiry_left(const struct ps_descriptor *d)
+int32_t mqx_expiry_left(const struct mqx_region *region, const struct ps_descriptor *d)
 {
     MQX_ASSERT(d != NULL);
     if (d->expiry_us == 0) {
         return -1;
     }
-    const uint64_t now = mqx_clock_coarse_us();
+    const uint64_t now = mqx_queue_coarse_us(region);
     const uint64_t left = d->expiry_us > now ? (d->expiry_us - now) / TENTH_US : 0;
     return left < 1 ? 1 : left > EXPIRY_MAX ? EXPIRY_MAX : (int32_t)left;
 }

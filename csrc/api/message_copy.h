@@ -16,6 +16,6 @@ int mqx_message_copy(struct mqx_store *store, const struct mqx_message *message,
                      uint64_t bytes) MQX_MUST_USE;
 
 /* Tenths of a second left, at least 1: an expired message is never returned; -1: unlimited. */
-int32_t mqx_expiry_left(const struct ps_descriptor *d);
+int32_t mqx_expiry_left(const struct mqx_region *region, const struct ps_descriptor *d);
 
 #endif

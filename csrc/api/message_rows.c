@@ -36,7 +36,7 @@ int mqx_msg_batch_item_read(struct mqx_store *store, const struct mqx_message *m
     item->work = 0;
     const int status = mqx_message_copy(store, message, &item->d, &item->ext, body,
                                         body == NULL ? 0 : message->length);
-    item->expiry = mqx_expiry_left(&item->d);
+    item->expiry = mqx_expiry_left(&store->region, &item->d);
     return status;
 }
 

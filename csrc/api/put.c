@@ -21,7 +21,6 @@
 #include "api/context_pool.h"
 #include "api/journal_holder.h"
 #include "api/unit_handle.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "os/block_hook.h"
 #include "os/interrupt.h"
@@ -32,6 +31,7 @@
 #include "recovery/checkpoint_round.h"
 #include "region/damage.h"
 #include "region/extents.h"
+#include "region/queue_clock.h"
 
 #include <string.h>
 
@@ -102,11 +102,12 @@ static MQX_COLD int32_t cap_expiry(const struct mqx_region *region,
     return least != 0 && least <= EXPIRY_MAX && above ? (int32_t)least : expiry;
 }
 
-static int set_times(struct ps_descriptor *d, int32_t expiry, uint32_t flags, uint64_t now_us)
+static int set_times(const struct mqx_region *region, struct ps_descriptor *d, int32_t expiry,
+                     uint32_t flags, uint64_t now_us)
 {
     MQX_ASSERT(d != NULL);
     if ((flags & MQE_PUT_KEEP_TIME) == 0) {
-        d->put_time_us = now_us != 0 ? now_us : mqx_clock_coarse_us();
+        d->put_time_us = now_us != 0 ? now_us : mqx_queue_coarse_us(region);
     } else if (d->put_time_us > PUT_TIME_MAX) {
         return mqx_fail(MQRC_MD_ERROR, "put time %llu us since 1970; the last is in the year 9999",
                         (unsigned long long)d->put_time_us);
@@ -118,23 +119,24 @@ static int set_times(struct ps_descriptor *d, int32_t expiry, uint32_t flags, ui
     if (expiry < 1 || expiry > EXPIRY_MAX) {
         return mqx_fail(MQRC_EXPIRY_ERROR, "Expiry %d; it is -1 or 1 to 999999999 tenths", expiry);
     }
-    d->expiry_us = (now_us != 0 ? now_us : mqx_clock_coarse_us()) + (uint64_t)expiry * TENTH_US;
+    d->expiry_us =
+        (now_us != 0 ? now_us : mqx_queue_coarse_us(region)) + (uint64_t)expiry * TENTH_US;
     return MQX_OK;
 }
 
 /* The time, or an earlier one from which a due time is far off: the coarse clock is a tick behind,
  * and read in a fifth of the time. */
-static uint64_t now_for(uint64_t due_us)
+static uint64_t now_for(const struct mqx_region *region, uint64_t due_us)
 {
-    const uint64_t coarse = mqx_clock_coarse_us();
+    const uint64_t coarse = mqx_queue_coarse_us(region);
     MQX_ASSERT(due_us != 0);
-    return due_us > coarse + COARSE_LAG_US ? coarse : mqx_clock_wall_us();
+    return due_us > coarse + COARSE_LAG_US ? coarse : mqx_queue_now_us(region);
 }
 
 /* The due time of a message that is to be delayed; 0 when it is not later than now. */
-static MQX_COLD int set_due(struct ps_descriptor *d)
+static MQX_COLD int set_due(const struct mqx_region *region, struct ps_descriptor *d)
 {
-    const uint64_t now = now_for(d->due_us);
+    const uint64_t now = now_for(region, d->due_us);
     MQX_ASSERT(d->due_us != 0);
     if (d->due_us > PS_DUE_MAX) {
         return mqx_fail(MQRC_MD_ERROR, "due %llu us since 1970; the last due time is in the year "
@@ -227,10 +229,10 @@ int mqx_put_resolve(struct mqx_put_call *call, int32_t expiry, uint32_t flags)
         expiry = cap_expiry(region, call->to, expiry);
     }
     if (status == MQX_OK) {
-        status = set_times(d, expiry, flags, call->now_us);
+        status = set_times(region, d, expiry, flags, call->now_us);
     }
     if (MQX_UNLIKELY(status == MQX_OK && d->due_us != 0)) {
-        status = set_due(d);
+        status = set_due(region, d);
     }
     if (MQX_UNLIKELY(status != MQX_OK)) {
         return status;

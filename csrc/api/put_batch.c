@@ -19,11 +19,11 @@
 #include "api/message_rows.h"
 #include "api/put.h"
 #include "api/unit_handle.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "queue/performance.h"
 #include "queue/queue.h"
 #include "region/message_body.h"
+#include "region/queue_clock.h"
 
 #include <string.h>
 
@@ -434,7 +434,7 @@ int mqe_put_batch(mqe_manager *manager, mqe_unit *unit, const struct mqe_destina
         .call = {.manager = manager,
                  .store = &manager->store,
                  .to = to,
-                 .now_us = mqx_clock_coarse_us()},
+                 .now_us = mqx_queue_coarse_us(&manager->store.region)},
         .batch = batch,
         .total = batch->count,
         .flags = flags,

@@ -24,6 +24,7 @@
 #include "recovery/checkpoint_reserve.h"
 #include "recovery/checkpoint_round.h"
 #include "region/damage.h"
+#include "region/queue_clock.h"
 #include "region/reclaim.h"
 #include "unit/long_units.h"
 
@@ -266,7 +267,8 @@ static int step_way_out(struct mqx_store *store, struct round *round)
 static int expire(struct mqx_store *store, uint32_t slot)
 {
     MQX_ASSERT(slot != 0);
-    const uint64_t now_us = store->io->ops->now_us(store->io);
+    const uint64_t now_us =
+        store->io->ops->now_us(store->io) + mqx_queue_advanced_us(&store->region);
     struct mqx_expire_step step = {.more = true};
     int status = MQX_OK;
     for (int i = 0; i < EXPIRE_STEPS && step.more && status == MQX_OK; i++) {

@@ -22,7 +22,7 @@ MQX_STATIC_ASSERT(sizeof(((struct mqx_message *)0)->due.child) == TREES * 2 * si
 
 uint64_t mqx_due_key(const struct mqx_region *region, uint64_t due_us)
 {
-    const uint64_t now = mqx_due_now(region), wall = mqx_clock_wall_us();
+    const uint64_t now = mqx_due_now(region), wall = mqx_queue_now_us(region);
     MQX_ASSERT(due_us != 0);
     const uint64_t ahead = due_us > wall ? due_us - wall : 0;
     const uint64_t behind = due_us < wall ? wall - due_us : 0;

@@ -45,8 +45,8 @@
 #ifndef PENSTOCK_DUE_INDEX_H
 #define PENSTOCK_DUE_INDEX_H
 
-#include "base/clock.h"
 #include "queue/priority_index.h"
+#include "region/queue_clock.h"
 
 enum mqx_due_ids {
     MQX_DUE_IDS_NONE = 0,
@@ -58,7 +58,7 @@ enum mqx_due_ids {
 static inline uint64_t mqx_due_now(const struct mqx_region *region)
 {
     MQX_ASSERT(region->header != NULL);
-    return mqx_clock_boot_us() + region->header->run_offset_us;
+    return mqx_clock_boot_us() + region->header->run_offset_us + mqx_queue_advanced_us(region);
 }
 
 /* A due time by the wall clock, as time of the run; never 0. */

@@ -4,7 +4,6 @@
 #include "queue/wait_list.h"
 
 #include "base/assert.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "os/futex.h"
 #include "os/host_info.h"
@@ -13,6 +12,7 @@
 #include "queue/wake_channel.h"
 #include "region/damage.h"
 #include "region/extents.h"
+#include "region/queue_clock.h"
 
 MQX_THREAD_LOCAL enum mqx_partner partner; /* whom this thread's last wakes met */
 
@@ -289,7 +289,7 @@ void mqx_wait_list_hand_on(struct mqx_stripe_guard *guard, uint32_t slot, bool u
     }
     if (queue->waiters == 0 || message->state != MQX_MSG_AVAILABLE ||
         message->number != context->wait_number || message->object != object ||
-        (message->expiry != 0 && mqx_queue_expired(region, message, mqx_clock_coarse_us()))) {
+        (message->expiry != 0 && mqx_queue_expired(region, message, mqx_queue_coarse_us(region)))) {
         return;
     }
     const uint32_t before = wakes->count;

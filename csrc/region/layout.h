@@ -190,6 +190,7 @@ struct mqx_header {
     uint64_t epoch_us;        /* wall clock when it was made: generated ids, message.expiry */
     uint64_t run_offset_us;   /* fixed: what the clock of the run (queue/due_index.h) is ahead of
                                * the boot clock */
+    uint64_t advanced_us;     /* atomic: what the clock of queues is ahead of the wall clock */
     char id_prefix[16];       /* of generated ids: "AMQ " (z/OS "CSQ ") and 12 characters of the
                                * name */
     uint32_t platform;        /* MQX_PLATFORM_* */

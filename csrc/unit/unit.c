@@ -4,13 +4,13 @@
 #include "unit/unit.h"
 
 #include "base/assert.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "catalog/catalog_delete.h"
 #include "os/host_info.h"
 #include "os/interrupt.h"
 #include "penstock/engine.h"
 #include "region/damage.h"
+#include "region/queue_clock.h"
 #include "unit/xid_table.h"
 
 
@@ -500,7 +500,7 @@ int mqx_unit_backout(struct mqx_store *store, uint32_t context)
 int mqx_unit_backout_later(struct mqx_store *store, uint32_t context, uint64_t delay_us)
 {
     struct mqx_context *unit = mqx_context(&store->region, context);
-    const uint64_t now = mqx_clock_wall_us();
+    const uint64_t now = mqx_queue_now_us(&store->region);
     MQX_ASSERT(context != 0);
     if (MQX_UNLIKELY(unit == NULL)) {
         return damaged_context(store, context);

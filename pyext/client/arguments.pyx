@@ -119,9 +119,9 @@ cdef int take_delay(object value, uint64_t *out) except -1:
     return 0
 
 
-cdef int take_due(object delay, object at, uint64_t *out) except -1:
-    """What `delay`, from now, or `at`, a datetime with a time zone, says; one of them is not None.
-    Microseconds since 1970, 0 for none.
+cdef int take_due(Attachment connection, object delay, object at, uint64_t *out) except -1:
+    """What `delay`, from now by the clock of queues, or `at`, a datetime with a time zone, says;
+    one of them is not None. Microseconds since 1970, 0 for none.
     """
     cdef object since
     if delay is not None:
@@ -129,7 +129,7 @@ cdef int take_due(object delay, object at, uint64_t *out) except -1:
             wrong_value(RC_MD_ERROR, "delay and at exclude each other")
         take_delay(delay, out)
         if out[0] != 0:
-            out[0] += mqx_clock_wall_us()
+            out[0] += mqx_clock_wall_us() + connection.advanced_us()
         return 0
     since = microseconds_since_1970(at)
     out[0] = <uint64_t>since if since > 0 else 0  # after the year 9999: 2026, from the core

@@ -122,6 +122,32 @@ cdef class Attachment:
         self.busy += 1
         return 0
 
+    # ---- the clock of queues ----
+
+    def advanced_us(self):
+        """Microseconds that the clock by which messages expire and become due is ahead of the wall
+        clock.
+        """
+        cdef uint64_t us
+        self.begin()
+        us = mqe_advanced_us(self.manager)
+        self.busy -= 1
+        return us
+
+    def advance_us(self, uint64_t us):
+        """Advances that clock, for all processes; for tests. Raises InvalidValue: 2046: more than a
+        hundred years in all.
+        """
+        cdef penstock_gil gil
+        cdef int reason
+        self.begin()
+        penstock_gil_arm(&gil)
+        reason = mqe_advance(self.manager, us)
+        penstock_gil_take(&gil)
+        self.busy -= 1
+        if reason:
+            fail(reason, f"queue manager {self.name}")
+
     # ---- units of work ----
 
     def transaction(self):

@@ -23,7 +23,7 @@ cdef int refuse_delay_when_remote(QueueHandle queue) except -1:
 cdef int take_due_for(QueueHandle queue, object delay, object at, uint64_t *out) except -1:
     """The due time of a message that is put to the queue."""
     refuse_delay_when_remote(queue)
-    return take_due(delay, at, out)
+    return take_due(queue.connection, delay, at, out)
 
 
 cdef uint32_t match_of_delayed(object browse, object lock) except 0:

@@ -358,6 +358,15 @@ enum { MQE_CLOSE_KEEP = 0, MQE_CLOSE_DELETE = MQCO_DELETE, MQE_CLOSE_PURGE = MQC
  * 2012 and 2162; with KEEP the handle is closed whatever is returned. */
 int mqe_close(mqe_queue *queue, uint32_t how);
 
+/* ---- the clock of queues ----
+ *
+ * By it messages are put, expire and become due: the wall clock, unless a test has advanced it. */
+
+uint64_t mqe_advanced_us(const mqe_manager *manager);
+/* Messages expire and become due in all processes as if so much time had passed, until the last of
+ * them leaves. 2046: more than a hundred years in all. */
+int mqe_advance(mqe_manager *manager, uint64_t us) MQX_MUST_USE;
+
 /* ---- units of work ---- */
 
 int mqe_unit_new(mqe_manager *manager, mqe_unit **out) MQX_MUST_USE;

@@ -42,6 +42,8 @@ def put_batch(
     if columns.get("delay") is not None or columns.get("at") is not None:
         queue.check_delays()
     given = fill_fields(rows, columns)
+    if columns.get("delay") is not None:
+        rows["due_us"][rows["due_us"] != 0] += queue.connection.advanced_us()
     if given:
         check_fields(rows, given)
     if "reply_to_q" in given:

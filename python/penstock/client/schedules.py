@@ -102,6 +102,8 @@ class Manager(Protocol):
 
     def unit(self) -> Unit: ...
 
+    def advanced_us(self) -> int: ...
+
 
 # ---- what is stored ----
 
@@ -247,7 +249,7 @@ def set_schedule(
         "put": {key: v if key == "json" else _stored(v) for key, v in arguments.items()},
         **when._asdict(),
     }  # fmt: skip
-    now = microseconds(datetime.now(timezone.utc))
+    now = microseconds(datetime.now(timezone.utc)) + qm.advanced_us()
     _patiently(_replace, qm, name, definition, when.first(now, times[-1] is not None))
     return next(one for one in every_schedule(qm) if one.name == name)
 
@@ -376,7 +378,7 @@ def occurrence(qm: Manager, body: bytes) -> Occurrence | None:
     if definition is None or definition["version"] != tick["version"]:
         return None
     times = Times(*(definition[field] for field in Times._fields))
-    now = microseconds(datetime.now(timezone.utc))
+    now = microseconds(datetime.now(timezone.utc)) + qm.advanced_us()
     jobs, following = due_jobs(
         times, definition["missed"], definition["grace"], tick["time"], max(now, tick["time"])
     )

@@ -20,7 +20,8 @@ def temporary(
 
     Its files are in memory: it is ready, and gone, in a few milliseconds. Other processes connect
     to it by its name and ``qm.path.parent`` as home. At the end of the block they are stopped:
-    their calls fail with 2009.
+    their calls fail with 2009. ``qm.clock.advance(3600)`` lets an hour pass for the expiry and the
+    due times of its messages.
 
     Args:
         name: the queue manager's name.

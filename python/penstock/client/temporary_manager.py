@@ -24,6 +24,7 @@ from ..admin.create import chosen_settings, make_files
 from ..admin.delete import delete, remove_manager
 from ..admin.directory import Home, directory_of, managers
 from ..errors import MQError, ObjectInUse
+from .clock import Clock
 from .connection import QueueManager
 
 TYPE_CHECKING = False  # typing itself is not loaded: importing penstock is cheap
@@ -57,6 +58,11 @@ class TemporaryQueueManager(QueueManager):
         self._chosen = chosen
         super().__init__(chosen.name, folder)
 
+    @property
+    def clock(self) -> Clock:
+        """The clock by which messages expire and become due: a test advances it."""
+        return Clock(self)
+
     def _read_settings(self, name: str) -> Settings:
         return self._chosen
 
@@ -79,7 +85,7 @@ class Temporary:
         self._lock = -1
         self._pid = 0
 
-    def __enter__(self) -> QueueManager:
+    def __enter__(self) -> TemporaryQueueManager:
         """The connection to the new queue manager."""
         if self._manager is not None:
             raise RuntimeError("a temporary queue manager is for one block")
