@@ -129,7 +129,7 @@ cdef int take_due(Attachment connection, object delay, object at, uint64_t *out)
             wrong_value(RC_MD_ERROR, "delay and at exclude each other")
         take_delay(delay, out)
         if out[0] != 0:
-            out[0] += mqx_clock_wall_us() + connection.advanced_us()
+            out[0] += mqx_clock_wall_us() + connection.ahead_us()
         return 0
     since = microseconds_since_1970(at)
     out[0] = <uint64_t>since if since > 0 else 0  # after the year 9999: 2026, from the core

@@ -34,6 +34,7 @@ cdef class Attachment:
     cdef int fill_template(self, tuple identity) except -1
     cdef int check_open(self) except -1
     cdef int begin(self) except -1
+    cdef uint64_t ahead_us(self) except? 1
     cdef int complete(self, bint commit) except -1
     cdef int end(self, bint commit, int how, int pauses)
     cdef int calls_inside(self) noexcept

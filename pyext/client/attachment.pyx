@@ -128,11 +128,11 @@ cdef class Attachment:
         """Microseconds that the clock by which messages expire and become due is ahead of the wall
         clock.
         """
-        cdef uint64_t us
-        self.begin()
-        us = mqe_advanced_us(self.manager)
-        self.busy -= 1
-        return us
+        return self.ahead_us()
+
+    cdef uint64_t ahead_us(self) except? 1:
+        self.check_open()
+        return mqe_advanced_us(self.manager)
 
     def advance_us(self, uint64_t us):
         """Advances that clock, for all processes; for tests. Raises InvalidValue: 2046: more than a
