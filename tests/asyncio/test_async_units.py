@@ -10,6 +10,7 @@ import pytest
 from face import in_loop, until
 
 import penstock
+from penstock import Message
 from penstock.asyncio import Queue, QueueManager
 
 
@@ -266,5 +267,57 @@ def test_a_common_commit_gives_each_task_its_own_outcome(home: Path) -> None:
         reasons = [e.reason if isinstance(e, penstock.MQError) else e for e in outcomes]
         assert reasons == [None, None, 2255, None, 2030]
         assert [(await q.get()).text for _ in range(2)] == ["0", "2"]
+
+    in_loop(home, body)
+
+
+def test_tasks_that_serve_answer_each_request_once_within_its_unit(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        await qm.define("QLOCAL", "LOG")
+        log = await qm.queue("LOG")
+
+        async def handler(message: Message) -> str | None:
+            await log.put(message.text)
+            await asyncio.sleep(0)
+            return message.text.upper() if message.text != "silent" else None
+
+        servers = [asyncio.create_task(q.serve(handler, wait=0.5)) for _ in range(4)]
+        replies = await asyncio.gather(*(q.request(f"r{i}", timeout=30) for i in range(40)))
+        assert [reply.text for reply in replies] == [f"R{i}" for i in range(40)]
+        with pytest.raises(penstock.WaitTimedOut):
+            await q.request("silent", timeout=0.1)
+        await q.put("nobody asks")
+        assert sum(await asyncio.gather(*servers)) == 42
+        assert log.depth == 42
+        await log.close()
+
+    in_loop(home, body)
+
+
+def test_a_request_whose_handler_fails_or_is_cancelled_is_there_again(home: Path) -> None:
+    async def body(qm: QueueManager, q: Queue) -> None:
+        async def fails(message: Message) -> str:
+            await q.put("of the handler", syncpoint=True)
+            raise KeyError
+
+        async def sleeps(message: Message) -> str:
+            await asyncio.sleep(3600)
+            return "never"
+
+        await q.put("x")
+        with pytest.raises(KeyError):
+            await q.serve(fails)
+        task = asyncio.create_task(q.serve(sleeps))
+        await until(lambda: q.handle.status().got == 1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert [(m.text, m.backout_count) async for m in q.browse()] == [("x", 2)]
+        for bad in ({"limit": -1}, {"limit": True}):
+            with pytest.raises(penstock.MQError) as caught:
+                await q.serve(sleeps, **bad)
+            assert caught.value.reason == 2046
+        with pytest.raises(penstock.InvalidType):
+            await q.serve("no handler")  # type: ignore[arg-type]
 
     in_loop(home, body)

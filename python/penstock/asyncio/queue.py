@@ -11,11 +11,11 @@ from ..client.queue import Queue as _Handle
 from ..constants import ReasonCode
 from ..errors import InvalidValue
 from .consumer import Consumer
-from .request_reply import request
+from .request_reply import request, serve
 from .unit import passed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
     from types import TracebackType
     from typing import Any
 
@@ -178,6 +178,24 @@ class Queue(AsyncQueueHandle):
         body = {"data": data, "json": json}
         given = {name: value for name, value in body.items() if value is not ...}
         return await request(self, timeout, reply_to, given, fields)
+
+    async def serve(
+        self,
+        handler: Callable[[Message], Awaitable[Buffer | str | None]],
+        *,
+        wait: float | None = None,
+        limit: int | None = None,
+    ) -> int:
+        """Answers requests until none came within ``wait`` seconds (None = no limit), or ``limit``
+        of them were answered (None = no limit); returns how many. As :meth:`penstock.Queue.serve`
+        with a handler that is awaited; get, reply and what the handler puts and gets are one
+        transaction of the task. Several tasks may serve one queue.
+
+        Raises:
+            Whatever the handler raises, and CancelledError: the unit of work is backed out.
+            MQError: as of get() and ``qm.reply()``; the unit is backed out.
+        """
+        return await serve(self, handler, wait, limit)
 
     async def put_batch(
         self, source: Any, *, unit: Unit | UnitOfWork | None = None, **fields: Any

@@ -94,14 +94,7 @@ def check_request(
 
 def serve(queue: QueueHandle, handler: Handler, wait: float | None, limit: int | None) -> int:
     """Answers requests; see Queue.serve()."""
-    if not callable(handler):
-        raise InvalidType(
-            ReasonCode.OPTIONS_ERROR, f"handler is a callable, not {type(handler).__name__}"
-        )
-    if limit is not None and (type(limit) is not int or limit < 0):
-        raise InvalidValue(
-            ReasonCode.OPTIONS_ERROR, f"limit is a number of requests or None, not {limit!r}"
-        )
+    check_serve(handler, limit)
     answered = 0
     while limit is None or answered < limit:
         with queue.connection.transaction():
@@ -111,6 +104,18 @@ def serve(queue: QueueHandle, handler: Handler, wait: float | None, limit: int |
             _answer(queue.connection, message, handler(message))
         answered += 1
     return answered
+
+
+def check_serve(handler: Any, limit: Any) -> None:
+    """Raises InvalidType, InvalidValue: 2046: no handler, or no limit."""
+    if not callable(handler):
+        raise InvalidType(
+            ReasonCode.OPTIONS_ERROR, f"handler is a callable, not {type(handler).__name__}"
+        )
+    if limit is not None and (type(limit) is not int or limit < 0):
+        raise InvalidValue(
+            ReasonCode.OPTIONS_ERROR, f"limit is a number of requests or None, not {limit!r}"
+        )
 
 
 def _check(timeout: float | None, fields: dict[str, Any]) -> None:
