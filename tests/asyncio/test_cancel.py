@@ -185,3 +185,38 @@ def test_a_block_closes_its_queue_though_it_is_cancelled_twice(home: Path) -> No
         assert (await q.status()).open_input == 1
 
     in_loop(home, body)
+
+
+def test_movers_that_are_cancelled_beside_shared_commits_lose_and_double_nothing(
+    home: Path,
+) -> None:
+    chance = random.Random(int(os.environ.get("PENSTOCK_SEED", "1")))
+    count = 2000
+
+    async def body(qm: QueueManager, q: Queue) -> None:
+        await qm.define("QLOCAL", "OUT", defpsist=True)
+        await q.put_batch([b"%d" % n for n in range(count)], persistent=True)
+        cancels = 0
+
+        async def move(out: Queue) -> None:
+            async with qm.transaction():
+                message = await q.get(default=None)
+                if message is not None:
+                    await out.put(message.text, persistent=True)
+
+        async with await qm.queue("OUT") as out:
+            while q.depth:
+                tasks = [asyncio.create_task(move(out)) for _ in range(20)]
+                tasks += [asyncio.create_task(out.put("put", persistent=True)) for _ in range(2)]
+                await asyncio.sleep(chance.random() * 0.0005)
+                cancels += sum(task.cancel() for task in chance.sample(tasks, 6))
+                for ended in await asyncio.gather(*tasks, return_exceptions=True):
+                    assert ended is None or not isinstance(ended, Exception), ended
+            moved = Counter([m.text async for m in out])
+            del moved["put"]
+            while (message := await q.get(default=None)) is not None:
+                moved[message.text] += 1
+            assert cancels > 100
+            assert moved == Counter({str(n): 1 for n in range(count)})
+
+    in_loop(home, body)
