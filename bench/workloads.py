@@ -52,7 +52,21 @@ def manager(home: Path) -> Iterator[penstock.QueueManager]:
         with penstock.connect(NAME, home=str(home)) as qm:
             yield qm
     finally:
-        penstock.delete(NAME, home=str(home))
+        _delete(home)
+
+
+def _delete(home: Path) -> None:
+    """Waits for Spark's listener of last micro-batches, which connects for a moment at the end of a
+    query, in a thread of this process.
+    """
+    until = time.monotonic() + END_SECONDS
+    while True:
+        try:
+            return penstock.delete(NAME, home=str(home))
+        except penstock.ObjectInUse:
+            if time.monotonic() > until:
+                raise
+        time.sleep(0.02)
 
 
 def wait_until_alone(qm: penstock.QueueManager) -> None:

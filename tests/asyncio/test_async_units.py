@@ -321,3 +321,25 @@ def test_a_request_whose_handler_fails_or_is_cancelled_is_there_again(home: Path
             await q.serve("no handler")  # type: ignore[arg-type]
 
     in_loop(home, body)
+
+
+def test_without_memory_for_a_common_commit_no_task_waits_for_ever(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_memory(units: object) -> list[BaseException | None]:
+        raise MemoryError
+
+    async def body(qm: QueueManager, q: Queue) -> None:
+        async def commit() -> None:
+            async with qm.transaction():
+                await q.put("x", persistent=True)
+
+        with monkeypatch.context() as patch:
+            patch.setattr("penstock._engine.commit_together", no_memory)
+            outcomes = await asyncio.gather(*(commit() for _ in range(9)), return_exceptions=True)
+        assert {type(outcome) for outcome in outcomes} <= {MemoryError, type(None)}
+        assert MemoryError in {type(outcome) for outcome in outcomes}
+        await commit()
+        assert q.depth == outcomes.count(None) + 1
+
+    in_loop(home, body)

@@ -121,6 +121,19 @@ def test_a_failed_commit_is_raised_later_and_leaves_the_next_ones_alone(qm):
         assert texts(qm, "OUT") == ["good"]
 
 
+def test_without_memory_for_a_commit_the_loop_ends_and_nothing_is_lost(qm, monkeypatch):
+    def no_memory(units):
+        raise MemoryError
+
+    put_all(qm, 10)
+    monkeypatch.setattr("penstock._engine.commit_together", no_memory)
+    with qm.queue("IN") as q:
+        with pytest.raises(MemoryError):
+            for _ in q.consume(wait=0, prefetch=3):
+                pass
+        assert sorted(m.text for m in q.browse()) == [str(n) for n in range(10)]
+
+
 def test_a_child_of_a_loop_ends_without_waiting_for_the_parents_thread(qm):
     put_all(qm, 3)
     with qm.queue("IN") as q:

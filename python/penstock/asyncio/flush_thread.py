@@ -183,6 +183,14 @@ class FlushThread:
             for job in group:
                 job.run()
             return
+        try:
+            self._make_together(group)
+        except BaseException as error:  # no memory: the tasks must not wait for ever
+            for job in group:
+                if not job.ended:
+                    job.error, job.ended = error, True
+
+    def _make_together(self, group: list[Job]) -> None:
         commits = [job for job in group if job.unit is not None]
         puts = [job for job in group if job.unit is None]
         unit, made = self._put_all(puts) if len(puts) > 1 else (None, [])

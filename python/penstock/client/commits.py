@@ -25,9 +25,11 @@ import logging
 import os
 import threading
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from .. import _engine
+from ..errors import MQError
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -100,7 +102,7 @@ class CommitThread:
 
     def _run(self) -> None:
         while units := self._next():
-            outcomes = _engine.commit_together(units)
+            outcomes = _outcomes_of(units)
             del units
             with self._changed:
                 self._behind -= len(outcomes)
@@ -135,3 +137,13 @@ class CommitThread:
             self._raise_failure()
         elif self._failure is not None:
             _log.warning("the commit of a message that was done before failed: %r", self._failure)
+
+
+def _outcomes_of(units: list[Unit]) -> list[BaseException | None]:
+    try:
+        return _engine.commit_together(units)
+    except BaseException as error:  # no memory: the consumer must not wait for ever
+        for unit in units:
+            with suppress(MQError):  # one that has ended
+                unit.backout()
+        return [error] * len(units)
