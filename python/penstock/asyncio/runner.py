@@ -374,7 +374,6 @@ class Runner:
     def begin_commit(self, unit: Unit) -> Job:
         """Has the unit committed, together with others; for end_commit()."""
         job = Job(partial(unit.end_for_task, True), unit=unit)
-        self.in_thread.add(job)
         self.thread.submit(job)
         return job
 
@@ -383,7 +382,6 @@ class Runner:
         while not job.done:
             job.waiter = self.loop.create_future()
             await job.waiter
-        self.in_thread.discard(job)
         job.outcome()
 
     def check_loop(self) -> None:
