@@ -95,10 +95,9 @@ static int finish_entered(const mqe_unit *unit)
     struct mqx_store *store = &unit->manager->store;
     const struct mqx_context *context = mqx_context(&store->region, unit->context);
     MQX_ASSERT(unit->context != 0);
-    MQX_ASSERT(context != NULL); /* it has been decided */
-    const int status = mqx_load_acquire(&context->state) == MQX_CTX_IDLE
-                           ? MQX_OK
-                           : mqx_unit_finish(store, unit->context);
+    MQX_ASSERT(unit->manager != NULL);
+    const bool empty = context != NULL && mqx_load_acquire(&context->state) == MQX_CTX_IDLE;
+    const int status = empty ? MQX_OK : mqx_unit_finish(store, unit->context);
     mqx_unit_leave(store, unit->context);
     return status;
 }
