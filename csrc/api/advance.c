@@ -36,7 +36,7 @@ static int add(const struct mqx_region *region, uint64_t us)
             return mqx_fail(MQRC_OPTIONS_ERROR,
                             "the clock of a queue manager is advanced by a hundred years at most");
         }
-    } while (!mqx_cas64(&region->header->advanced_us, before, before + us));
+    } while (us != 0 && !mqx_cas64(&region->header->advanced_us, before, before + us));
     MQX_ASSERT(before + us <= ADVANCED_MOST_US);
     return MQX_OK;
 }

@@ -20,6 +20,7 @@ TEST(an_advanced_clock_releases_what_is_due_and_nothing_else)
 TEST(the_clock_is_advanced_by_a_hundred_years_at_most)
 {
     engine_begin();
+    CHECK_INT(mqe_advance(engine.manager, 0), 0);
     CHECK_INT(mqe_advanced_us(engine.manager), 0);
     CHECK_INT(mqe_advance(engine.manager, CENTURY_US + 1), MQRC_OPTIONS_ERROR);
     CHECK_INT(mqe_advance(engine.manager, CENTURY_US - 5), 0);
