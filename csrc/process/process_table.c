@@ -43,7 +43,9 @@ int mqx_process_publish(struct mqx_store *store, uint32_t slot, uint64_t pid_nam
         mqx_process_end_life(store, true);
         return status;
     }
-    mqx_undo_store32(region->base, lock, &process->state, MQX_PROC_LIVE);
+    if (mqx_undo_note(region->base, lock, &process->state, 4, process->state)) {
+        mqx_store_release(&process->state, MQX_PROC_LIVE); /* behind what fill_slot() has written */
+    }
     mqx_undo_commit(lock);
     mqx_lock_drop(region, lock);
     region->process = slot;
