@@ -125,18 +125,23 @@ async def _durable(q: penstock.asyncio.Queue) -> float:
     return (time.perf_counter() - start) / PUTS
 
 
-def _durable_threads(q: penstock.Queue) -> float:
-    def some() -> None:
-        for _ in range(PUTS // 8):
-            q.put(LONG, persistent=True)
-
+def _in_threads(some: Callable[[], None]) -> float:
+    """Seconds until eight threads have done it."""
     threads = [threading.Thread(target=some) for _ in range(8)]
     start = time.perf_counter()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return (time.perf_counter() - start) / PUTS
+    return time.perf_counter() - start
+
+
+def _durable_threads(q: penstock.Queue) -> float:
+    def some() -> None:
+        for _ in range(PUTS // 8):
+            q.put(LONG, persistent=True)
+
+    return _in_threads(some) / PUTS
 
 
 async def _units(qm: penstock.asyncio.QueueManager, q: penstock.asyncio.Queue) -> float:
@@ -158,13 +163,7 @@ def _unit_threads(qm: penstock.QueueManager, q: penstock.Queue) -> float:
                 q.put(LONG, persistent=True)
                 q.put(LONG, persistent=True)
 
-    threads = [threading.Thread(target=some) for _ in range(8)]
-    start = time.perf_counter()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return (time.perf_counter() - start) / UNITS
+    return _in_threads(some) / UNITS
 
 
 # ---- the run ----
