@@ -80,8 +80,9 @@ style: $(BUILT) ## sizes, layers, banned calls
 lint: $(TOOLS) ## ruff
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-typecheck: $(BUILT) ## mypy --strict
+typecheck: $(BUILT) ## mypy --strict; pyright on penstock.asyncio and on users' programs
 	$(BIN)/mypy
+	$(BIN)/pyright --pythonpath $(RUN)
 docs: $(BUILT) ## links and examples of the documents
 	$(RUN) -m pytest -q tests/test_docs.py
 constants: $(TOOLS) ## write MQ's constants in C, Cython and Python from the table in tools/mqi

@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
 
 # The result files that the documents show. A new run of `make bench` replaces the name here.
-COMPLETE = "2026-11-27T151601Z"
-SPARK = ("2026-11-27T151601Z", "2026-11-27T153922Z")
+COMPLETE = "2026-11-28T094931Z"
+SPARK = ("2026-11-28T094931Z", "2026-11-28T095310Z")
 OTHER_MACHINE = "2026-11-21T111030Z"
 
 BLOCK = re.compile(r"<!-- figures: ([\w-]+) -->\n(.*?)<!-- figures end -->", re.DOTALL)

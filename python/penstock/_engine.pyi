@@ -770,7 +770,7 @@ class AsyncCall(Coroutine[Any, Any, _Result]):
 
 @disjoint_base
 class AsyncQueueHandle:
-    handle: QueueHandle
+    handle: Any  # a QueueHandle; penstock.asyncio.Queue has a narrower one
     runner: Any
     def __new__(cls, handle: QueueHandle, runner: Any) -> Self: ...
     def put(

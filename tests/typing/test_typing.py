@@ -29,8 +29,9 @@ def run(*arguments: str) -> str:
     return "" if ended.returncode == 0 else ended.stdout + ended.stderr
 
 
-def test_a_users_program_type_checks() -> None:
-    assert run("mypy", "--strict", "--no-incremental", str(HERE / "program.py")) == ""
+@pytest.mark.parametrize("program", ["program.py", "async_program.py"])
+def test_a_users_program_type_checks(program: str) -> None:
+    assert run("mypy", "--strict", "--no-incremental", str(HERE / program)) == ""
 
 
 def test_the_stub_of_the_engine_agrees_with_the_module() -> None:
