@@ -3,13 +3,14 @@
  */
 #include "operations.h"
 
+#include "base/clock.h"
 #include "dynamic.h"
 #include "unit/long_units.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { WAIT_US = 1500000, BATCH = 5, SOON_US = 100 };
+enum { WAIT_US = 1500000, BATCH = 5, SOON_US = 100, LOOKS = 1000, LOOK_US = 10 };
 #define HOUR_US UINT64_C(3600000000)
 
 /* ---- accounts ---- */
@@ -166,6 +167,45 @@ static void await_other(mqe_manager *m, const struct crash_fixture *f, struct ac
         has_got(a, 0, id);
     }
     expect(a, "a get that waits", reason == 0 && id != wanted ? MQRC_UNEXPECTED_ERROR : reason);
+}
+
+/* Until a waiter of the channel was picked. A wake-up that is lost ends the looks, which are many
+ * more than the switches of a schedule. */
+static bool await_pick(mqe_channel *channel)
+{
+    struct mqe_wait *picked = NULL;
+    for (int i = 0; i < LOOKS && mqe_channel_picked(channel, 0, &picked, 1) == 0; i++) {
+        mqx_clock_sleep_us(LOOK_US); /* the other worker's turn */
+    }
+    return picked != NULL;
+}
+
+/* The same by a waiter without a thread. */
+static void await_other_listed(mqe_manager *m, const struct crash_fixture *f, struct account *a)
+{
+    unsigned char buffer[1024];
+    const uint64_t wanted = ACCOUNT_FIRST + ACCOUNT_STEP * (1 - a->worker);
+    mqe_queue *queue = NULL;
+    struct mqe_wait wait = {NULL};
+    struct mqe_get get = {.flags = MQE_GET_LISTED, .match = MQE_MATCH_CORREL_ID, .wait = &wait,
+                          .buffer = buffer, .capacity = sizeof buffer};
+    memcpy(get.correl_id, &wanted, sizeof wanted);
+    expect(a, "open", mqe_open_direct(m, f->slot[0], f->generation[0], MQE_INPUT, &queue));
+    expect(a, "channel", mqe_channel_new(m, &wait.channel));
+    a->loose_queue = 0;
+    a->loose = 1;
+    a->decided = true;
+    int reason = mqe_get(m, NULL, queue, &get);
+    while (reason == MQE_LISTED && await_pick(wait.channel)) {
+        reason = mqe_get(m, NULL, queue, &get);
+    }
+    if (reason == 0) {
+        has_got(a, 0, wanted);
+    }
+    expect(a, reason == MQE_LISTED ? "a wake-up was lost" : "a get that is listed", reason);
+    mqe_wait_end(&wait);
+    mqe_channel_free(wait.channel);
+    (void)mqe_close(queue, MQE_CLOSE_KEEP);
 }
 
 /* ---- batches ---- */
@@ -449,6 +489,7 @@ const struct operation operations[] = {
     {"replace_long", replace_long, 3, 0, false, false},
     {"get_by_correl", get_by_correl, 3, 0, false, false},
     {"await_other", await_other, 3, 0, false, true},
+    {"await_other_listed", await_other_listed, 3, 0, false, true},
     {"put_batch", put_batch_persistent, 3, 0, false, false},
     {"put_batch_nonpersistent", put_batch_nonpersistent, 3, 0, false, false},
     {"get_batch", get_batch_mixed, 3, 0, false, false},

@@ -37,6 +37,7 @@ import sys
 import tempfile
 import time
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -66,7 +67,6 @@ COMMITS, BACKS_OUT = b"commits", b"backs out"  # qualifier: the outcome of a pre
 DESTINATIONS, COPIES = ("L.1", "BY.ALIAS", "L.3"), ("L.1", "L.2", "L.3")
 APART, LIST_BITS = 4, 3
 QUEUES = ("A", "B", *COPIES)
-IN_ORDER = ("A", *COPIES)  # where each producer's messages of a priority stay in order
 
 
 def root(number: int) -> int:
@@ -145,8 +145,18 @@ def units_in_doubt(qm: Any) -> dict[Xid, list[tuple[bool, int, bytes]]]:
 # ---- workers ----
 
 
+def turns(index: int, shared: Any) -> Iterator[None]:
+    """Until the worker's role is over: each turn is seen by the supervisor."""
+    end, parent = ENDS[role_of(index)], os.getppid()
+    while shared[STOP] < end and os.getppid() == parent:
+        yield
+        shared[1 + index] = (shared[1 + index] + 1) % 256
+
+
 class Worker:
     """The work of a child until it is killed or stopped."""
+
+    in_order = ("A", *COPIES)  # where a producer's messages of a priority stay in order
 
     def __init__(self, home: Path, index: int, incarnation: int, seed: int, pipe: int) -> None:
         self.base = (index + 1) << 48 | incarnation << 24
@@ -159,6 +169,14 @@ class Worker:
         os.environ["PENSTOCK_HOME"] = str(home)
         if role_of(index) == "lister":
             self.open_list()
+
+    def live(self, index: int, shared: Any) -> None:
+        """Does what its role does, until the supervisor ends that."""
+        step = getattr(self, role_of(index))
+        for _ in turns(index, shared):
+            step()
+            if shared[STOP] == 0 and self.rng.random() < 1 / RESOLVE_EVERY:
+                resolve(self.qm, self.rng.randint(1, 6))  # later ones stay in doubt
 
     def report(self, kind: str, numbers: list[int]) -> None:
         line = " ".join([kind, *map(str, numbers)]) + "\n"
@@ -366,19 +384,14 @@ class Worker:
         return found
 
 
-def child(home: Path, index: int, incarnation: int, seed: int, pipe: int, shared: Any) -> NoReturn:
-    """A worker's main loop; ends in order when the supervisor ends its role."""
+def child(
+    make: type[Worker], home: Path, index: int, incarnation: int, seed: int, pipe: int, shared: Any
+) -> NoReturn:
+    """A worker's process; ends in order when the supervisor ends its role."""
     status = 3
     try:
-        worker = Worker(home, index, incarnation, seed, pipe)
-        role = role_of(index)
-        end, step = ENDS[role], getattr(worker, role)
-        parent = os.getppid()
-        while shared[STOP] < end and os.getppid() == parent:
-            step()
-            if shared[STOP] == 0 and worker.rng.random() < 1 / RESOLVE_EVERY:
-                resolve(worker.qm, worker.rng.randint(1, 6))  # later ones stay in doubt
-            shared[1 + index] = (shared[1 + index] + 1) % 256
+        worker = make(home, index, incarnation, seed, pipe)
+        worker.live(index, shared)
         worker.qm.close()
         status = 0
     except BaseException as error:  # a child must not return into the supervisor
@@ -398,6 +411,7 @@ class Fate:
     acked: int = 0
     undone: int = 0
     taking: int = 0
+    gave: int = 0  # back, what it was taking
     took: int = 0
     queued: int = 0
 
@@ -421,12 +435,13 @@ class Child:
 class Storm:
     """One queue manager, its workers, and all their reports."""
 
-    def __init__(self, home: Path, workers: int, seed: int) -> None:
-        self.home, self.seed = home, seed
+    def __init__(self, home: Path, workers: int, seed: int, make: type[Worker] = Worker) -> None:
+        self.home, self.seed, self.make = home, seed, make
         self.rng = random.Random(seed)
         self.fates: dict[int, Fate] = {}
         self.together: dict[str, list[list[int]]] = {"intent": [], "apart": []}
         self.units = {"acked": 0, "undone": 0}
+        self.cancels = 0
         self.longest = 0.0
         self.shared = mmap.mmap(-1, mmap.PAGESIZE)
         penstock.create(MANAGER, home=home, **SETTINGS)
@@ -445,7 +460,7 @@ class Storm:
         sys.stdout.flush()
         c.pid = os.fork()
         if c.pid == 0:
-            child(self.home, index, c.incarnation, self.seed, write_end, self.shared)
+            child(self.make, self.home, index, c.incarnation, self.seed, write_end, self.shared)
         os.close(write_end)
         os.set_blocking(c.pipe, False)
         c.pidfd = os.pidfd_open(c.pid)
@@ -465,6 +480,9 @@ class Storm:
 
     def learn(self, words: list[str]) -> None:
         kind, numbers = words[0], [int(word) for word in words[1:]]
+        if kind == "cancels":
+            self.cancels += len(numbers)
+            return
         if kind in self.units:
             self.units[kind] += 1
         if kind in self.together:
@@ -633,7 +651,7 @@ class Storm:
             for number in numbers:
                 assert number in self.fates, f"invented: {number:#x}"
                 self.fates[number].queued += 1
-            if name in IN_ORDER:
+            if name in self.make.in_order:
                 self.judge_order(name, numbers)
         for number, fate in self.fates.items():
             here = fate.queued + fate.took
@@ -641,7 +659,7 @@ class Storm:
             assert here <= 1, f"doubled: {number:#x} {fate}"
             assert not (fate.undone and here), f"back after a backout: {number:#x} {fate}"
             if fate.acked:
-                assert here or fate.taking, f"lost: {number:#x} {fate}"
+                assert here or fate.taking > fate.gave, f"lost: {number:#x} {fate}"
         self.judge_units()
 
     def judge_order(self, name: str, numbers: list[int]) -> None:
@@ -675,8 +693,9 @@ class Storm:
         )
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+def storm(description: str, make: type[Worker], kind: str) -> None:
+    """A whole storm, as the command line has it; prints what it counted."""
+    parser = argparse.ArgumentParser(description=description.split("\n", 1)[0])
     parser.add_argument("--kills", type=int, default=300)
     parser.add_argument("--workers", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
@@ -686,26 +705,25 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="penstock-storm-") as folder:
         home = Path(folder, "home")
         home.mkdir(mode=0o700)
-        storm = Storm(home, arguments.workers, arguments.seed)
+        run = Storm(home, arguments.workers, arguments.seed, make)
         try:
-            done = storm.run(arguments.kills, arguments.time)
-            counts = storm.check(Path(folder, "copy"))
+            done = run.run(arguments.kills, arguments.time)
+            counts = run.check(Path(folder, "copy"))
         except BaseException:
-            storm.end_all()
+            run.end_all()
             print(f"T7 FAILED, seed {arguments.seed}", file=sys.stderr)
             raise
-        storm.qm.close()
+        run.qm.close()
     print(
-        f"T7: {done} kills of {arguments.workers} Python processes in "
-        f"{time.monotonic() - start:.1f} s, {storm.units['acked']} units acked, "
-        f"{storm.units['undone']} backed out, {storm.lists()}, "
-        f"{len(storm.fates)} ids, {counts['live']} messages "
+        f"T7: {done} kills of {arguments.workers} {kind} in "
+        f"{time.monotonic() - start:.1f} s, {run.units['acked']} units acked, "
+        f"{run.units['undone']} backed out, {run.cancels} cancels, {run.lists()}, "
+        f"{len(run.fates)} ids, {counts['live']} messages "
         f"left ({counts['persistent']} persistent, three witnesses agree), "
         f"{counts['doubted']} units in doubt at the end, 0 lost, 0 twice, "
-        f"0 torn, longest stand-still {storm.longest * 1000:.0f} ms, seed {arguments.seed}"
+        f"0 torn, longest stand-still {run.longest * 1000:.0f} ms, seed {arguments.seed}"
     )
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    storm(__doc__ or "", Worker, "processes")

@@ -38,6 +38,8 @@ enum {
     DISTINCT_BITS = 22,
     PREPARED_MAX = 2,
     OPERATIONS_MAX = 32,
+    WAITS_OFTENER = 16,
+    PICK_POINTS = 24, /* more of a put that has a waiter to pick */
     ATTACH_PAUSE_US = 100,
     ATTACH_TRIES = 100000, /* 10 s */
 };
@@ -349,9 +351,10 @@ static struct schedule choose(uint32_t a, uint32_t b, const struct options *opti
 {
     const bool waits = operations[a].waits || operations[b].waits;
     const uint64_t endings = waits ? FIRST_DIES : ENDINGS; /* a wait needs the other one alive */
+    const uint64_t more = waits ? PICK_POINTS : 0;
     struct schedule schedule = {.operation = {a, b}, .ending = (enum ending)(number % endings)};
-    schedule.at[0] = next_random(random) % points[a] + 1;
-    schedule.at[1] = next_random(random) % points[b] + 1;
+    schedule.at[0] = next_random(random) % (points[a] + more) + 1;
+    schedule.at[1] = next_random(random) % (points[b] + more) + 1;
     if (options->ending >= 0) {
         schedule.at[0] = options->at;
         schedule.at[1] = options->then;
@@ -360,28 +363,50 @@ static struct schedule choose(uint32_t a, uint32_t b, const struct options *opti
     return schedule;
 }
 
+/* What all schedules together were. */
+struct sum {
+    uint64_t run, distinct, kills, switches;
+};
+
+/* How often a pair has its turn in each round. Few pairs wait, and most stores of theirs are those
+ * of a plain get. */
+static uint64_t turns_of(uint32_t a, uint32_t b, const struct options *options)
+{
+    if (!may_pair(a, b) || (options->first >= 0 && (uint32_t)options->first != a) ||
+        (options->second >= 0 && (uint32_t)options->second != b)) {
+        return 0;
+    }
+    return operations[a].waits || operations[b].waits ? WAITS_OFTENER : 1;
+}
+
+static void run_pair(uint32_t a, uint32_t b, const struct options *options, uint64_t round,
+                     uint64_t *random, struct sum *sum)
+{
+    const uint64_t times = turns_of(a, b, options);
+    for (uint64_t i = 0; i < times && sum->run < options->count; i++) {
+        const struct schedule schedule = choose(a, b, options, round + a + b + i, random);
+        run_one(&schedule, sum->run % DEEP_EVERY == 0);
+        sum->distinct += is_new(key_of(&schedule));
+        sum->kills += shared->turns.worker[0].dead || shared->turns.worker[1].dead;
+        sum->switches += shared->turns.switches;
+        sum->run += 1;
+    }
+}
+
 static void run_all(const struct options *options)
 {
-    uint64_t random = seed * 0x9e3779b97f4a7c15ull + 1, run = 0, distinct = 0, kills = 0;
-    uint64_t switches = 0;
-    for (uint64_t round = 0; run < options->count; round++) {
+    uint64_t random = seed * 0x9e3779b97f4a7c15ull + 1;
+    struct sum sum = {0};
+    for (uint64_t round = 0; sum.run < options->count; round++) {
         for (uint32_t a = 0; a < operation_count; a++) {
-            for (uint32_t b = 0; b < operation_count && run < options->count; b++) {
-                if (!may_pair(a, b) || (options->first >= 0 && (uint32_t)options->first != a) ||
-                    (options->second >= 0 && (uint32_t)options->second != b)) {
-                    continue;
-                }
-                const struct schedule schedule = choose(a, b, options, round + a + b, &random);
-                run_one(&schedule, run % DEEP_EVERY == 0);
-                distinct += is_new(key_of(&schedule));
-                kills += shared->turns.worker[0].dead || shared->turns.worker[1].dead;
-                switches += shared->turns.switches;
-                run += 1;
+            for (uint32_t b = 0; b < operation_count; b++) {
+                run_pair(a, b, options, round, &random, &sum);
             }
         }
     }
     printf("T9: %" PRIu64 " schedules, %" PRIu64 " distinct, %" PRIu64 " with a kill, %" PRIu64
-           " switches, 0 failed, seed %" PRIu64 "\n", run, distinct, kills, switches, seed);
+           " switches, 0 failed, seed %" PRIu64 "\n", sum.run, sum.distinct, sum.kills,
+           sum.switches, seed);
 }
 
 static struct options parse(int argc, char **argv)

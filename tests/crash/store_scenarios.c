@@ -261,6 +261,53 @@ static void wait_in_vain(mqe_manager *m)
     (void)fixture_get(m, NULL, &fixture, 2, 0, 2000, 777, &id);
 }
 
+enum { LISTED_WAITS = 3, AWAITED = 930 };
+
+/* The get of a waiter without a thread: what it must return, MQE_LISTED or nothing. */
+static void get_listed(mqe_manager *m, mqe_queue *queue, struct mqe_wait *wait, int wanted)
+{
+    unsigned char buffer[1024];
+    const uint64_t correl = AWAITED;
+    struct mqe_get get = {.flags = MQE_GET_LISTED, .match = MQE_MATCH_CORREL_ID, .wait = wait,
+                          .buffer = buffer, .capacity = sizeof buffer};
+    memcpy(get.correl_id, &correl, sizeof correl);
+    const int reason = mqe_get(m, NULL, queue, &get);
+    expect("listed get", reason == wanted ? 0 : reason == 0 ? MQRC_UNEXPECTED_ERROR : reason);
+}
+
+/* Three waiters of an event loop. The first is picked and ends without its message, which goes to
+ * the second; the third ends unpicked. */
+static void wait_without_a_thread(mqe_manager *m)
+{
+    mqe_queue *queue = NULL;
+    mqe_channel *channel = NULL;
+    struct mqe_wait waits[LISTED_WAITS], *picked[LISTED_WAITS] = {NULL};
+    memset(waits, 0, sizeof waits);
+    expect("open", mqe_open_direct(m, fixture.slot[2], fixture.generation[2], MQE_INPUT, &queue));
+    expect("channel", mqe_channel_new(m, &channel));
+    if (shared->failed != 0) {
+        return;
+    }
+    for (int i = 0; i < LISTED_WAITS; i++) {
+        waits[i].channel = channel;
+        get_listed(m, queue, &waits[i], MQE_LISTED);
+    }
+    expect("put", fixture_put(m, NULL, &fixture, 2, AWAITED, true, 300));
+    if (mqe_channel_picked(channel, 0, picked, LISTED_WAITS) == 1) {
+        mqe_wait_end(picked[0]);
+    }
+    if (mqe_channel_picked(channel, 0, picked, LISTED_WAITS) == 1) {
+        get_listed(m, queue, picked[0], 0);
+    } else {
+        expect("the second waiter, picked behind the first", MQRC_UNEXPECTED_ERROR);
+    }
+    for (int i = 0; i < LISTED_WAITS; i++) {
+        mqe_wait_end(&waits[i]);
+    }
+    mqe_channel_free(channel);
+    (void)mqe_close(queue, MQE_CLOSE_KEEP);
+}
+
 static void define_and_delete(mqe_manager *m)
 {
     struct ps_object_name name = {.name_space = 1, .type = 1};
@@ -578,6 +625,7 @@ const struct scenario scenarios[] = {
     {"commit_unit_indexed", commit_unit, 80, false, 0, false, NOTHING},
     {"browse_long", browse_long, 3, false, 0, false, NOTHING},
     {"wait_in_vain", wait_in_vain, 3, false, 0, false, NOTHING},
+    {"wait_without_a_thread", wait_without_a_thread, 3, true, 0, false, NOTHING},
     {"define_and_delete", define_and_delete, 3, false, 0, false, NOTHING},
     {"temporary_queue", temporary_queue, 3, false, 0, false, NOTHING},
     {"temporary_queue_in_use", temporary_queue_in_use, 3, false, 0, false, NOTHING},
