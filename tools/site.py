@@ -40,6 +40,7 @@ _PLACES = ("*.md", "docs/**/*.md", "docs/**/*.rst", "csrc/**/*.md", "pyext/**/*.
            "python/**/*.md", "examples/*.md", "tests/**/*.md", "bench/**/*.md")  # fmt: skip
 _LINK = re.compile(r"\]\(([^)#\s]+)")
 
+# Annotations have short names of classes, which several modules have: Queue, Message, Unit.
 CONFIGURATION = """
 project = "penstock"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
@@ -50,6 +51,7 @@ autodoc_typehints = "description"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 napoleon_use_ivar = True
+suppress_warnings = ["ref.python"]
 """
 
 

@@ -2,9 +2,9 @@
 
     python tests/soak/soak.py [--minutes 2] [--home DIRECTORY] [--seed 1] [--leak KIND]
 
-Producers, a mover, consumers, a browser, messages that expire and a process that connects and
-leaves work on one queue manager with bodies of 40 bytes to 120 KB, half of them persistent. Twice a
-second these are sampled:
+Producers, a mover, an event loop whose tasks move messages and are cancelled, consumers, a browser,
+messages that expire and a process that connects and leaves work on one queue manager with bodies of
+40 bytes to 120 KB, half of them persistent. Twice a second these are sampled:
 
     region        bytes of the shared region that are allocated (its file's blocks)
     memory        bytes of private memory of all workers (RssAnon); the C library gives back what is

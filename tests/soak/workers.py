@@ -5,6 +5,8 @@ A worker counts what it has done in a word of shared memory, so that the sampler
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import mmap
 import random
 import struct
@@ -12,12 +14,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import penstock
+import penstock.asyncio
 
 SIZES = (40, 300, 1_000, 3_000, 9_000, 30_000, 120_000)
 WEIGHTS = (30, 30, 20, 10, 6, 3, 1)
 DEPTH_MAX = 400  # a producer pauses above it: the live amount must not grow
 PAUSE_S = 0.002
+TASKS = 20  # of an event loop
 WAIT_S = 0.2
 EXPIRY_S = 0.3
 QUEUES = ("IN", "OUT", "EXPIRING", "VISITED", "LEAK")
@@ -105,6 +108,35 @@ def move(tools: Tools) -> None:
             tools.done(moved)
 
 
+def move_in_tasks(tools: Tools) -> None:
+    """From IN to OUT by the tasks of an event loop, which are cancelled at any instant."""
+    asyncio.run(_move_in_tasks(tools))
+
+
+async def _move_in_tasks(tools: Tools) -> None:
+    connect = penstock.asyncio.connect(tools.manager, home=tools.home)
+    async with connect as qm, await qm.open("IN") as source, await qm.open("OUT") as target:
+        tasks: list[asyncio.Task[None]] = []
+        while not tools.stops():
+            tasks = [task for task in tasks if not task.done()]
+            while len(tasks) < TASKS:
+                tasks.append(asyncio.create_task(_move_one(tools, qm, source, target)))
+            await asyncio.sleep(tools.random.random() * PAUSE_S)
+            for task in tools.random.sample(tasks, 2):
+                task.cancel()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _move_one(tools: Tools, qm: Any, source: Any, target: Any) -> None:
+    with contextlib.suppress(asyncio.CancelledError):
+        async with qm.transaction():
+            message = await source.get(wait=None)
+            await target.put(message.data, persistent=message.persistent, priority=message.priority)
+        tools.done(1)
+
+
 def consume(tools: Tools) -> None:
     """From OUT, one by one and in batches."""
     with tools.connect() as qm, qm.open("OUT") as queue:
@@ -181,7 +213,17 @@ def leak_memory(tools: Tools) -> None:
             time.sleep(0.005)
 
 
-ROLES: tuple[Worker, ...] = (produce, produce, move, consume, consume, browse, let_expire, visit)
+ROLES: tuple[Worker, ...] = (
+    produce,
+    produce,
+    move,
+    move_in_tasks,
+    consume,
+    consume,
+    browse,
+    let_expire,
+    visit,
+)
 LEAKS: dict[str, Worker] = {
     "messages": leak_messages,
     "descriptors": leak_descriptors,
