@@ -124,19 +124,13 @@ static int set_times(const struct mqx_region *region, struct ps_descriptor *d, i
     return MQX_OK;
 }
 
-/* The time, or an earlier one from which a due time is far off: the coarse clock is a tick behind,
- * and read in a fifth of the time. */
-static uint64_t now_for(const struct mqx_region *region, uint64_t due_us)
+/* The due time of a message that is to be delayed; 0 when it is not later than now. The kernel's
+ * tick says that of times that are far off, and is read in a fifth of the time. */
+static MQX_COLD int set_due(const struct mqx_region *region, struct ps_descriptor *d,
+                            uint64_t coarse_us)
 {
-    const uint64_t coarse = mqx_queue_coarse_us(region);
-    MQX_ASSERT(due_us != 0);
-    return due_us > coarse + COARSE_LAG_US ? coarse : mqx_queue_now_us(region);
-}
-
-/* The due time of a message that is to be delayed; 0 when it is not later than now. */
-static MQX_COLD int set_due(const struct mqx_region *region, struct ps_descriptor *d)
-{
-    const uint64_t now = now_for(region, d->due_us);
+    const uint64_t now =
+        d->due_us > coarse_us + COARSE_LAG_US ? coarse_us : mqx_queue_now_us(region);
     MQX_ASSERT(d->due_us != 0);
     if (d->due_us > PS_DUE_MAX) {
         return mqx_fail(MQRC_MD_ERROR, "due %llu us since 1970; the last due time is in the year "
@@ -232,7 +226,8 @@ int mqx_put_resolve(struct mqx_put_call *call, int32_t expiry, uint32_t flags)
         status = set_times(region, d, expiry, flags, call->now_us);
     }
     if (MQX_UNLIKELY(status == MQX_OK && d->due_us != 0)) {
-        status = set_due(region, d);
+        const bool is_put_now = (flags & MQE_PUT_KEEP_TIME) == 0;
+        status = set_due(region, d, is_put_now ? d->put_time_us : mqx_queue_coarse_us(region));
     }
     if (MQX_UNLIKELY(status != MQX_OK)) {
         return status;

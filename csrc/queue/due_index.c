@@ -15,7 +15,7 @@ enum {
     WORD_BITS = 64,
     DEPTH_MAX = 2 * WORD_BITS, /* of two different keys a bit differs before */
     TIME_UNUSED = 5,           /* bits of a time that are 0: until the year 9999 */
-    FINGER_DEPTH = WORD_BITS - TIME_UNUSED - 7, /* times of the same 128 us have so many bits in
+    FINGER_DEPTH = WORD_BITS - TIME_UNUSED - 4, /* times of the same 16 us have so many bits in
                                                  * common */
 };
 MQX_STATIC_ASSERT(sizeof(((struct mqx_message *)0)->due.child) == TREES * 2 * sizeof(uint32_t),
@@ -113,35 +113,44 @@ static uint64_t finger_at(uint32_t depth, uint32_t slot)
     return (uint64_t)depth << 32 | slot;
 }
 
-/* From `place` on: the link that names `slot`, or, when it is in no tree, the empty one where it
- * belongs. */
-static struct place descend(const struct mqx_region *region, struct place place, int tree,
-                            uint32_t slot, const struct key *key)
+/* From *place on: the link that names `slot`, or, when it is in no tree, the empty one where it
+ * belongs. In place: a copy of what was just stored in parts would wait for the stores. */
+static void descend(const struct mqx_region *region, struct place *place, int tree, uint32_t slot,
+                    const struct key *key)
 {
+    uint32_t *link = place->link;
+    uint32_t depth = place->depth;
+    uint64_t finger = place->finger;
     MQX_ASSERT(slot != 0);
-    MQX_ASSERT(place.link != NULL);
-    while (*place.link != 0 && *place.link != slot) {
-        struct mqx_message *node = mqx_message(region, *place.link);
-        if (MQX_UNLIKELY(node == NULL || place.depth >= DEPTH_MAX)) {
-            return (struct place){.link = NULL};
+    MQX_ASSERT(link != NULL);
+    while (*link != 0 && *link != slot) {
+        struct mqx_message *node = mqx_message(region, *link);
+        if (MQX_UNLIKELY(node == NULL || depth >= DEPTH_MAX)) {
+            link = NULL;
+            break;
         }
-        if (place.depth <= FINGER_DEPTH) {
-            place.finger = finger_at(place.depth, *place.link);
+        if (depth <= FINGER_DEPTH) {
+            finger = finger_at(depth, *link);
         }
-        place.link = &node->due.child[tree][digit(key, place.depth)];
-        place.depth += 1;
+        link = &node->due.child[tree][digit(key, depth)];
+        depth += 1;
     }
-    return place;
+    place->link = link;
+    place->depth = depth;
+    place->finger = finger;
 }
 
 /* The same from the root. */
-static struct place find_place(const struct mqx_region *region, struct mqx_object *queue, int tree,
-                               uint32_t slot, const struct mqx_message *message)
+static void find_place(const struct mqx_region *region, struct mqx_object *queue, int tree,
+                       uint32_t slot, const struct mqx_message *message, struct place *out)
 {
     const struct key key = key_of(message, tree);
-    const struct place root = {.link = &queue->due_root[tree]};
     MQX_ASSERT(tree == BY_TIME || tree == BY_ID);
-    return descend(region, root, tree, slot, &key);
+    MQX_ASSERT(slot != 0);
+    out->link = &queue->due_root[tree];
+    out->depth = 0;
+    out->finger = 0;
+    descend(region, out, tree, slot, &key);
 }
 
 /* Digits that two keys have in common, at most those of the first word. */
@@ -153,24 +162,26 @@ static uint32_t common_digits(const struct key *a, const struct key *b)
 
 /* The place in the tree by time of a message that is in none: from the finger on where it has the
  * bits of that path. A finger that cannot be right, which damage alone leaves, is not followed. */
-static struct place find_new_place(const struct mqx_region *region, struct mqx_object *queue,
-                                   uint32_t slot, const struct mqx_message *message)
+static void find_new_place(const struct mqx_region *region, struct mqx_object *queue, uint32_t slot,
+                           const struct mqx_message *message, struct place *out)
 {
     const uint32_t finger = (uint32_t)queue->due_finger;
     const uint32_t depth = (uint32_t)(queue->due_finger >> 32);
     struct mqx_message *node = finger != 0 ? mqx_message(region, finger) : NULL;
     MQX_ASSERT(slot != 0);
+    MQX_ASSERT(message != NULL);
     if (node != NULL && finger != slot && depth <= FINGER_DEPTH &&
         node->state == MQX_MSG_DELAYED) {
         const struct key key = key_of(message, BY_TIME), other = key_of(node, BY_TIME);
         if (common_digits(&key, &other) >= depth) {
-            const struct place below = {.link = &node->due.child[BY_TIME][digit(&key, depth)],
-                                        .depth = depth + 1,
-                                        .finger = queue->due_finger};
-            return descend(region, below, BY_TIME, slot, &key);
+            out->link = &node->due.child[BY_TIME][digit(&key, depth)];
+            out->depth = depth + 1;
+            out->finger = queue->due_finger;
+            descend(region, out, BY_TIME, slot, &key);
+            return;
         }
     }
-    return find_place(region, queue, BY_TIME, slot, message);
+    find_place(region, queue, BY_TIME, slot, message, out);
 }
 
 /* The link to a leaf below the node; NULL: damaged, or the node is a leaf. */
@@ -217,18 +228,18 @@ uint32_t mqx_due_index_first(const struct mqx_region *region, const struct mqx_o
 
 /* ---- changes ---- */
 
-/* The message enters the tree at that place. False: damaged. */
+/* The message enters the tree at that link. False: damaged. */
 static bool enter(struct mqx_stripe_guard *guard, int tree, uint32_t slot,
-                  struct mqx_message *message, struct place place)
+                  struct mqx_message *message, uint32_t *link)
 {
     MQX_ASSERT(slot != 0);
-    if (MQX_UNLIKELY(place.link == NULL || *place.link == slot)) {
+    if (MQX_UNLIKELY(link == NULL || *link == slot)) {
         (void)damaged(guard->region, slot);
         return false;
     }
     message->due.child[tree][0] = 0;
     message->due.child[tree][1] = 0;
-    mqx_guard_store32(guard, place.link, slot);
+    mqx_guard_store32(guard, link, slot);
     return true;
 }
 
@@ -238,9 +249,12 @@ static void enter_id(struct mqx_stripe_guard *guard, struct mqx_object *queue, u
 {
     MQX_ASSERT(mqx_lock_held(guard->region, &guard->stripe->lock));
     MQX_ASSERT(queue->due_ids != MQX_DUE_IDS_NONE);
-    if ((message->flags & MQX_MSGF_DUE_ID) == 0 &&
-        enter(guard, BY_ID, slot, message,
-              find_place(guard->region, queue, BY_ID, slot, message))) {
+    if ((message->flags & MQX_MSGF_DUE_ID) != 0) {
+        return;
+    }
+    struct place place;
+    find_place(guard->region, queue, BY_ID, slot, message, &place);
+    if (enter(guard, BY_ID, slot, message, place.link)) {
         mqx_guard_store8(guard, &message->flags, message->flags | MQX_MSGF_DUE_ID);
     }
 }
@@ -255,8 +269,9 @@ void mqx_due_index_insert(struct mqx_stripe_guard *guard, struct mqx_object *que
         return;
     }
     MQX_ASSERT((message->flags & MQX_MSGF_DUE) != 0);
-    const struct place place = find_new_place(region, queue, slot, message);
-    if (!enter(guard, BY_TIME, slot, message, place)) {
+    struct place place;
+    find_new_place(region, queue, slot, message, &place);
+    if (!enter(guard, BY_TIME, slot, message, place.link)) {
         return;
     }
     const uint64_t finger =
@@ -305,9 +320,11 @@ static bool remove_from(struct mqx_stripe_guard *guard, struct mqx_object *queue
                         uint32_t slot, struct mqx_message *message)
 {
     const struct mqx_region *region = guard->region;
-    uint32_t *link = find_place(region, queue, tree, slot, message).link;
     const uint32_t *child = message->due.child[tree];
+    struct place place;
     MQX_ASSERT(slot != 0);
+    find_place(region, queue, tree, slot, message, &place);
+    uint32_t *link = place.link;
     if (MQX_UNLIKELY(link == NULL || *link != slot)) {
         return false;
     }

@@ -15,7 +15,7 @@
  *                    left or right by their next bit. Keys: due time, then message number; and the
  *                    tag of the MsgId, then message number.
  *   finger           a node on the path to the last insertion into the tree by time, far enough up
- *                    for the times of the same 128 us to lie below it. Their places are
+ *                    for the times of the same 16 us to lie below it. Their places are
  *                    looked for from there: usual where a queue's delays are alike.
  *
  * Why this tree. Insertion stores one link, removal at most four (a leaf below takes the place), at

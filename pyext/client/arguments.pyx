@@ -64,9 +64,17 @@ cdef int take_text(object value, char *out, Py_ssize_t capacity, str what) excep
     return 0
 
 
-cdef double take_seconds(object value, int reason, str wanted) except? -1:
+cdef inline double take_seconds(object value, int reason, str wanted) except? -1:
     """Seconds as a number, infinite for integers that no double holds; `wanted` is for the error.
-    What a subclass says in its comparisons does not count.
+    """
+    if type(value) is float:
+        return PyFloat_AS_DOUBLE(value)
+    return other_seconds(value, reason, wanted)
+
+
+cdef double other_seconds(object value, int reason, str wanted) except? -1:
+    """take_seconds() of what is no plain float. What a subclass says in its comparisons does not
+    count.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         wrong_type(reason, f"{wanted}, not {type(value).__name__}: {value!r}")
@@ -108,14 +116,14 @@ cdef int take_put_time_us(object value, uint64_t *out) except -1:
     return 0
 
 
-cdef int take_delay(object value, uint64_t *out) except -1:
+cdef inline int take_delay(object value, uint64_t *out) except -1:
     """Seconds as a number into microseconds."""
     cdef double seconds = take_seconds(value, RC_MD_ERROR, "delay must be seconds")
     if not 0 <= seconds <= DELAY_SECONDS_MAX:
         wrong_value(
             RC_MD_ERROR, f"delay {value!r} is not 0 to {DELAY_SECONDS_MAX} seconds (100 years)"
         )
-    out[0] = <uint64_t>(seconds * SECOND_US)
+    out[0] = <uint64_t><int64_t>(seconds * SECOND_US)  # signed: one instruction
     return 0
 
 
@@ -124,15 +132,15 @@ cdef int take_due(Attachment connection, object delay, object at, uint64_t *out)
     one of them is not None. Microseconds since 1970, 0 for none.
     """
     cdef object since
-    if delay is not None:
-        if at is not None:
-            wrong_value(RC_MD_ERROR, "delay and at exclude each other")
-        take_delay(delay, out)
-        if out[0] != 0:
-            out[0] += mqx_clock_wall_us() + connection.ahead_us()
+    if delay is None:
+        since = microseconds_since_1970(at)
+        out[0] = <uint64_t>since if since > 0 else 0  # after the year 9999: 2026, from the core
         return 0
-    since = microseconds_since_1970(at)
-    out[0] = <uint64_t>since if since > 0 else 0  # after the year 9999: 2026, from the core
+    if at is not None:
+        wrong_value(RC_MD_ERROR, "delay and at exclude each other")
+    take_delay(delay, out)
+    if out[0] != 0:
+        out[0] += mqx_clock_wall_us() + connection.ahead_us()
     return 0
 
 

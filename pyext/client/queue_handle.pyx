@@ -322,10 +322,10 @@ cdef class QueueHandle:
 
     def put(
         self, data=..., priority=None, persistent=None, msg_id=None, correl_id=None,
-        expiry=None, syncpoint=None, *, json=..., reply_to_q=None, reply_to_qmgr=None,
-        group_id=None, format=None, msg_type=None, report=None, feedback=None, encoding=None,
-        ccsid=None, msg_seq_number=None, msg_flags=None, user_identifier=None,
-        appl_identity_data=None, put_time_us=None, delay=None, at=None, unit=None,
+        expiry=None, syncpoint=None, *, json=..., delay=None, at=None, unit=None, reply_to_q=None,
+        reply_to_qmgr=None, group_id=None, format=None, msg_type=None, report=None, feedback=None,
+        encoding=None, ccsid=None, msg_seq_number=None, msg_flags=None, user_identifier=None,
+        appl_identity_data=None, put_time_us=None,
     ):
         """Puts one message and returns its PutResult.
 

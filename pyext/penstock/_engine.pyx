@@ -37,7 +37,7 @@ from cpython.contextvars cimport PyContextVar_New, PyContextVar_Reset, PyContext
 from cpython.contextvars cimport get_value as context_value
 from cpython.dict cimport PyDict_GetItem, PyDict_SetItem
 from cpython.exc cimport PyErr_CheckSignals, PyErr_Clear, PyErr_SetInterrupt
-from cpython.float cimport PyFloat_AsDouble
+from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_AsDouble
 from cpython.list cimport PyList_GET_SIZE
 from cpython.long cimport PyLong_AsLongAndOverflow, PyLong_AsLongLongAndOverflow
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc

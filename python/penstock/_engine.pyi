@@ -647,6 +647,9 @@ class QueueHandle:
         syncpoint: bool | None = None,
         *,
         json: Any = ...,
+        delay: float | None = None,
+        at: datetime.datetime | None = None,
+        unit: Unit | None = None,
         reply_to_q: str | None = None,
         reply_to_qmgr: str | None = None,
         group_id: Buffer | None = None,
@@ -661,9 +664,6 @@ class QueueHandle:
         user_identifier: str | bytes | None = None,
         appl_identity_data: str | bytes | None = None,
         put_time_us: int | None = None,
-        delay: float | None = None,
-        at: datetime.datetime | None = None,
-        unit: Unit | None = None,
     ) -> PutResult: ...
     def check_delays(self) -> None: ...
     def cancel_delayed(self, msg_id: Buffer) -> bool: ...
@@ -784,6 +784,9 @@ class AsyncQueueHandle:
         syncpoint: bool | None = None,
         *,
         json: Any = ...,
+        delay: float | None = None,
+        at: datetime.datetime | None = None,
+        unit: Any = None,
         reply_to_q: str | None = None,
         reply_to_qmgr: str | None = None,
         group_id: Buffer | None = None,
@@ -798,9 +801,6 @@ class AsyncQueueHandle:
         user_identifier: str | bytes | None = None,
         appl_identity_data: str | bytes | None = None,
         put_time_us: int | None = None,
-        delay: float | None = None,
-        at: datetime.datetime | None = None,
-        unit: Any = None,
     ) -> AsyncCall[PutResult]: ...
     @overload
     def get(
