@@ -683,65 +683,6 @@ static int browse(struct workload *w, uint32_t q)
     return wl_over(w) ? STOP : GO_ON;
 }
 
-/* ---- ends of units ---- */
-
-int wl_commit(struct workload *w, uint32_t u)
-{
-    const struct wl_model before = w->model;
-    bool kept = false;
-    if (w->unit[u] == NULL) {
-        return GO_ON;
-    }
-    for (uint32_t q = 0; q < WL_QUEUES; q++) {
-        struct wl_queue *queue = &w->model.queue[q];
-        for (uint32_t i = queue->count; i-- > 0;) {
-            struct wl_message *message = &queue->message[i];
-            if ((message->state != WL_PUT && message->state != WL_GOT) || message->unit != u) {
-                continue;
-            }
-            kept |= message->kept != 0;
-            if (message->state == WL_GOT) {
-                wl_remove(queue, i);
-            } else {
-                message->state = WL_AVAILABLE;
-            }
-        }
-    }
-    if (!kept) {
-        return wl_settle_call(w, "commit", mqe_commit(w->unit[u]), &before);
-    }
-    wl_begin_step(w, false);
-    return wl_settle_step(w, "commit", mqe_commit(w->unit[u]), &before);
-}
-
-int wl_back_out(struct workload *w, uint32_t u)
-{
-    const bool failed_before = w->failures > 0;
-    if (w->unit[u] == NULL || !wl_worked(w, "backout", mqe_backout(w->unit[u]))) {
-        return wl_over(w) ? STOP : GO_ON;
-    }
-    for (uint32_t q = 0; q < WL_QUEUES; q++) {
-        struct wl_queue *queue = &w->model.queue[q];
-        for (uint32_t i = queue->count; i-- > 0;) {
-            struct wl_message *message = &queue->message[i];
-            if ((message->state != WL_PUT && message->state != WL_GOT) || message->unit != u) {
-                continue;
-            }
-            if (message->state == WL_PUT) {
-                wl_remove(queue, i);
-                continue;
-            }
-            message->state = WL_AVAILABLE;
-            message->backouts += 1;
-            if (!failed_before) { /* the record goes before the next step's */
-                message->sure = message->backouts;
-            }
-            wl_allow_backout(w, q, message->id, message->backouts, UINT32_MAX);
-        }
-    }
-    return GO_ON;
-}
-
 /* ---- the mixture ---- */
 
 static int restart(struct workload *w)
@@ -845,7 +786,7 @@ static int random_call(struct workload *w, bool restarts)
         return on_queue(w, q, u, way);
     }
     if (way < 81) {
-        return wl_commit(w, u);
+        return way < 79 ? wl_commit(w, u) : wl_commit_together(w, u);
     }
     if (way < 88) {
         return way < 84 ? wl_prepare(w, u) : way < 86 ? wl_ask_for_prepared(w) : wl_resolve(w);

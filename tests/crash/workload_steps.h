@@ -51,12 +51,14 @@ void wl_compare_got(struct workload *w, const struct wl_message *got,
 /* Several messages put or got in one call, in unit `u` (workload_batch.c). */
 int wl_put_batch(struct workload *w, uint32_t q, uint32_t u);
 int wl_get_batch(struct workload *w, uint32_t q, uint32_t u);
-/* One message got outside syncpoint; the end of unit `u`; a checkpoint, a compaction or a round of
- * maintenance (workload.c). */
+/* One message got outside syncpoint; a checkpoint, a compaction or a round of maintenance
+ * (workload.c). */
 int wl_get_single(struct workload *w, uint32_t q, uint32_t correl);
 /* A delayed message cancelled, or a get when there is none (workload_delayed.c). */
 int wl_cancel(struct workload *w, uint32_t q);
+/* Ends of unit `u`; commit_together: with the next one, by one call (workload_units.c). */
 int wl_commit(struct workload *w, uint32_t u);
+int wl_commit_together(struct workload *w, uint32_t u);
 int wl_back_out(struct workload *w, uint32_t u);
 int wl_maintain(struct workload *w);
 /* What the back-out of all open units does to the model: by a death when `count_gets`. */
