@@ -8,10 +8,11 @@ puts to a distribution list of three queues by MQPUT or MQPUT1, in a unit of 1 t
 destination by itself (MQPMO_NO_SYNCPOINT); a gatherer takes a message from the first queue and its
 copies from the others, in one unit. Producers, movers and consumers put and get their messages one
 by one or as batches, producers' batches outside a unit, too, and sometimes prepare a unit instead
-of committing it; each worker sometimes resolves prepared units of any worker, as their names
-demand. Ids are (worker, incarnation, counter), never used again; each copy of a list's message has
-its own, as CorrelId by MQPMR. Each worker writes its next action and its result to a pipe; a line
-below PIPE_BUF is written whole or not at all and outlives its writer.
+of committing it; movers also have a second thread, to which they pass units. Each worker sometimes
+resolves prepared units of any worker, as their names demand. Ids are (worker, incarnation,
+counter), never used again; each copy of a list's message has its own, as CorrelId by MQPMR. Each
+worker writes its next action and its result to a pipe; a line below PIPE_BUF is written whole or
+not at all and outlives its writer.
 
 Three witnesses at the end: the live region, the second reader on a copy of the files, and a restart
 recovery of that copy; once more with the remaining units in doubt, which all three must agree on,
@@ -27,6 +28,7 @@ Kills only its own children, through pidfds, never a pid of 1 or less.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import mmap
 import os
 import random
@@ -38,6 +40,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -166,6 +169,7 @@ class Worker:
         self.qm = penstock.connect(MANAGER, home=home)
         self.a, self.b = self.qm.open("A"), self.qm.open("B")
         self.copies = [self.qm.open(name) for name in COPIES]
+        self.other = ThreadPoolExecutor(1)
         os.environ["PENSTOCK_HOME"] = str(home)
         if role_of(index) == "lister":
             self.open_list()
@@ -182,12 +186,13 @@ class Worker:
         line = " ".join([kind, *map(str, numbers)]) + "\n"
         os.write(self.pipe, line.encode())
 
-    def put(self, queue: Any, number: int) -> None:
+    def put(self, queue: Any, number: int, **how: Any) -> None:
         queue.put(
             body_of(number),
             priority=priority_of(number),
             persistent=persistent(number),
             correl_id=correl_id(number),
+            **how,
         )
 
     def put_together(self, queue: Any, numbers: list[int]) -> None:
@@ -261,12 +266,22 @@ class Worker:
         if self.b.depth > DEPTH_MAX:
             time.sleep(0.005)
             return
-        try:
+        with contextlib.suppress(KeyError, penstock.NoMessageAvailable, *REFUSALS):
+            if self.rng.random() < 0.25:
+                self.move_by_two_threads()
+                return
             with self.qm.transaction() as unit:
                 self.put_all(self.b, self.get_some(self.a))
                 self.end_unit(unit)
-        except (KeyError, penstock.NoMessageAvailable, *REFUSALS):
-            pass
+
+    def move_by_two_threads(self) -> None:
+        """With a unit that is passed: the other thread puts and commits."""
+        with self.qm.unit() as unit:
+            number = number_of(self.a.get(wait=0.02, unit=unit))
+            self.other.submit(self.put, self.b, number, unit=unit).result()
+            if self.rng.random() < 1 / 16:
+                raise KeyError(number)
+            self.other.submit(unit.commit).result()
 
     def consumer(self) -> None:
         numbers: list[int] = []
