@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import importlib
 import inspect
 import subprocess
 import sys
@@ -239,6 +240,21 @@ def test_a_client_that_is_there_with_its_own_module_is_an_error() -> None:
     assert done.stdout == (
         "pymqi has been imported with its own pymqe: install() goes first\nFalse False\n"
     )
+
+
+def test_the_tracing_of_ibmmq_which_goes_by_message_handles_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mqotel.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    compat.install()
+    try:
+        with pytest.raises(ImportError):
+            importlib.import_module("mqotel")
+    finally:
+        compat.uninstall()
+    assert importlib.import_module("mqotel").__file__ == str(tmp_path / "mqotel.py")
+    del sys.modules["mqotel"]
 
 
 @pytest.mark.parametrize("arguments", [[], ["--what"], ["no_such_file.py"]])

@@ -30,6 +30,8 @@ What differs from the client with MQ's libraries:
 * What the MQI of penstock refuses is refused here with the same reason code: publish/subscribe,
   message handles and asynchronous consumption with 2298. PCF commands are 2322: there is no command
   server.
+* ``ibmmq`` passes no trace context of OpenTelemetry on: it does that by message handles, at every
+  put and get of a program in which ``opentelemetry`` can be imported.
 * ``last_error()`` is the text that belongs to the newest failure of the thread.
 
 Both modules are written from what the Python layers call and take; no code is theirs.
@@ -45,6 +47,7 @@ from ._native import last_error, options
 __all__ = ["install", "last_error", "uninstall"]
 
 _CLIENTS = {"pymqi": "pymqe", "ibmmq": "ibmmqc"}  # the Python layer, its compiled half
+_TRACING = "mqotel"  # the part of ibmmq for OpenTelemetry, which goes on without it
 
 
 def install(*, clients_are_local: bool = False) -> None:
@@ -66,6 +69,7 @@ def install(*, clients_are_local: bool = False) -> None:
     for layer, compiled in _CLIENTS.items():
         module = importlib.import_module(f"{__name__}.{compiled}")
         sys.modules[compiled] = sys.modules[f"{layer}.{compiled}"] = module
+    sys.modules.setdefault(_TRACING, None)  # type: ignore[arg-type]  # its import fails
     options.clients_are_local = clients_are_local
 
 
@@ -75,4 +79,6 @@ def uninstall() -> None:
         for name in (compiled, f"{layer}.{compiled}"):
             if getattr(sys.modules.get(name), "__name__", "").startswith(__name__):
                 del sys.modules[name]
+    if sys.modules.get(_TRACING, sys) is None:
+        del sys.modules[_TRACING]
     options.clients_are_local = False
