@@ -3,6 +3,12 @@
  */
 #include "workload_steps.h"
 
+/* Of a unit that is open, not of a prepared one. */
+static bool is_in_unit(const struct wl_message *message, uint32_t u)
+{
+    return (message->state == WL_PUT || message->state == WL_GOT) && message->unit == u;
+}
+
 /* What the commit makes of the model. True: it has a record. */
 static bool commit_in_model(struct workload *w, uint32_t u)
 {
@@ -11,7 +17,7 @@ static bool commit_in_model(struct workload *w, uint32_t u)
         struct wl_queue *queue = &w->model.queue[q];
         for (uint32_t i = queue->count; i-- > 0;) {
             struct wl_message *message = &queue->message[i];
-            if ((message->state != WL_PUT && message->state != WL_GOT) || message->unit != u) {
+            if (!is_in_unit(message, u)) {
                 continue;
             }
             kept |= message->kept != 0;
@@ -97,7 +103,7 @@ int wl_back_out(struct workload *w, uint32_t u)
         struct wl_queue *queue = &w->model.queue[q];
         for (uint32_t i = queue->count; i-- > 0;) {
             struct wl_message *message = &queue->message[i];
-            if ((message->state != WL_PUT && message->state != WL_GOT) || message->unit != u) {
+            if (!is_in_unit(message, u)) {
                 continue;
             }
             if (message->state == WL_PUT) {
