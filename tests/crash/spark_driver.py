@@ -2,11 +2,11 @@
 
     STORM_FOLDER=... python tests/crash/spark_driver.py MANAGER HOME FOLDER
 
-*table*: queue IN into a Parquet table. *hop*: queue HOP, of which what was backed out once goes to
-POISON, through the sink into the queues OUT and ODD and, of rows without a queue, into DEAD. Both
-run with checkpoints and may be killed at any time. The job ends, in order, when the file ``stop``
-exists, neither stream has input left, and the listener of ``register`` has committed the last
-micro-batches.
+*table*: queues IN and IN.TOO into a Parquet table. *hop*: queue HOP, of which what was backed out
+once goes to POISON, through the sink into the queues OUT and ODD and, of rows without a queue, into
+DEAD. Both run with checkpoints and may be killed at any time. The job ends, in order, when the file
+``stop`` exists, neither stream has input left, and the listener of ``register`` has committed the
+last micro-batches.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def main(manager: str, home: str, folder: Path) -> None:
     spark.dataSource.register(DyingDataSource)
     common = {"queueManager": manager, "home": home, "maxMessagesPerTrigger": "400"}
 
-    def stream(queue: str) -> object:
-        return spark.readStream.format("penstock").options(queue=queue, **common).load()
+    def stream(**queues: str) -> object:
+        return spark.readStream.format("penstock").options(**queues, **common).load()
 
-    table = stream("IN").select("correl_id", "body", "priority", "sequence", "persistent")
+    table = stream(queuePattern="IN*").select("queue", "correl_id", "body", "priority", "sequence")
     low = "int(conv(hex(substring(correl_id, 1, 1)), 16, 10))"
     to = f"element_at(array('OUT', 'ODD', 'NO.SUCH.QUEUE'), {low} % 3 + 1) AS queue"
-    hop = stream("HOP").selectExpr("correl_id", "body", "priority", "persistent", to)
+    hop = stream(queue="HOP").selectExpr("correl_id", "body", "priority", "persistent", to)
     queries = [
         table.writeStream.format("parquet")
         .option("path", str(folder / "table"))
@@ -61,8 +61,9 @@ def main(manager: str, home: str, folder: Path) -> None:
         .start(),
     ]
     (folder / "started").touch()
-    with penstock.connect(manager, home=home) as qm, qm.open("IN") as first, qm.open("HOP") as hop:
-        while not ((folder / "stop").exists() and first.depth == 0 and hop.depth == 0):
+    with penstock.connect(manager, home=home) as qm:
+        sources = [qm.open(name) for name in ("IN", "IN.TOO", "HOP")]
+        while not (folder / "stop").exists() or any(queue.depth for queue in sources):
             for query in queries:
                 if query.exception() is not None:
                     raise SystemExit(f"{query.name} ended: {query.exception()}")

@@ -27,6 +27,7 @@ from penstock.spark.sink.writer import BatchWriter
 from penstock.spark.source.aside import Aside
 from penstock.spark.source.journal_stream import JournalStreamReader
 from penstock.spark.source.stream import StreamReader
+from penstock.spark.source.taking import Taker
 
 READER = ("latestOffset", "take", "partitions", "aside", "read", "eagerCommit", "commit")
 WRITER = ("write", "sinkCommit")
@@ -72,7 +73,17 @@ class DyingAside(Aside):
         reach("aside.after")
 
 
-assert hasattr(Aside, "_prepare")
+assert hasattr(Aside, "_prepare") and hasattr(StreamReader, "_aside")
+
+
+class DyingTaker(Taker):
+    """How the source takes messages, its points added."""
+
+    def take_part(self, *arguments: Any) -> Any:
+        reach("take.before")
+        taken = super().take_part(*arguments)
+        reach("take.after")
+        return taken
 
 
 class DyingReader(StreamReader):
@@ -84,11 +95,10 @@ class DyingReader(StreamReader):
         reach("latestOffset.after")
         return offset
 
-    def _take_part(self, *arguments: Any) -> Any:
-        reach("take.before")
-        taken = super()._take_part(*arguments)
-        reach("take.after")
-        return taken
+    def _aside(self, queue: str) -> Aside:
+        made = super()._aside(queue)
+        made.__class__ = DyingAside
+        return made
 
     def _commit_eagerly(self, start: Any) -> None:
         reach("eagerCommit.before")
@@ -189,7 +199,7 @@ class DyingDataSource(PenstockDataSource):
             made.__class__ = DyingJournalReader
         else:
             made.__class__ = DyingReader
-            made._aside.__class__ = DyingAside
+            made._taker.__class__ = DyingTaker
         return made
 
     def writer(self, schema: Any, overwrite: bool) -> Any:

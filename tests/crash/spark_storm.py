@@ -2,19 +2,20 @@
 
     python tests/crash/spark_storm.py [--random 12] [--only POINT] [--seed 1] [--keep]
 
-A supervisor puts messages with unique ids on the queues IN and HOP, non-persistent ones among them,
-while the job of spark_driver.py streams IN into a Parquet table and HOP, through the sink, onto the
-queues that its rows name: OUT, ODD, and a third one that does not exist, so that these rows go to
-the dead-letter queue. HOP has a backout threshold of 1, so that the source puts messages aside that
-the consumer, or the death of a driver, backed out. Beside the streams a plain consumer takes
-messages from IN and HOP in units of work. The driver (with its whole process group) or one worker
-is killed at each point of spark_dying.py, and ``--random`` times at any moment; the driver is
-started again on its checkpoints at once, while workers of the last one may still be running.
+A supervisor puts messages with unique ids on the queues IN, IN.TOO and HOP, non-persistent ones
+among them, while the job of spark_driver.py streams the first two, by a pattern, into a Parquet
+table, and HOP, through the sink, onto the queues that its rows name: OUT, ODD, and a third one that
+does not exist, so that these rows go to the dead-letter queue. HOP has a backout threshold of 1, so
+that the source puts messages aside that the consumer, or the death of a driver, backed out. Beside
+the streams a plain consumer takes messages from all three in units of work. The driver (with its
+whole process group) or one worker is killed at each point of spark_dying.py, and ``--random`` times
+at any moment; the driver is started again on its checkpoints at once, while workers of the last one
+may still be running.
 
-At the end each id put on IN was taken by the consumer or is in the table, once; each put on HOP was
-taken or is on one of the other queues, once; every body is whole; in each file of the table the
-messages of one priority are in the order of their arrival, except those that the consumer backed
-out; and no unit of work is left prepared.
+At the end each id put on IN or IN.TOO was taken by the consumer or is in the table, once; each put
+on HOP was taken or is on one of the other queues, once; every body is whole; in each file of the
+table the messages of one queue and priority are in the order of their arrival, except those that
+the consumer backed out; and no unit of work is left prepared.
 
 Runs in a new PID namespace. Kills only the process groups it started, and processes of that
 namespace; never a pid of 1 or less.
@@ -50,6 +51,8 @@ import penstock  # noqa: E402
 from spark_home import quick_home  # noqa: E402
 
 MANAGER = "SPARKSTORM"
+TABLED = ("IN", "IN.TOO")  # queues of one stream
+SOURCES = (*TABLED, "HOP")
 RESULTS = ("OUT", "ODD", "DEAD", "POISON")  # queues of the messages of HOP
 HEADER = 172  # bytes of an MQDLH
 START_SECONDS, POINT_SECONDS, END_SECONDS = 300, 300, 300
@@ -86,11 +89,11 @@ class Ledger:
 
 
 class Programs:
-    """A producer and a consumer of both queues, each a thread with its own units of work."""
+    """A producer and a consumer of all queues, each a thread with its own units of work."""
 
     def __init__(self, qm: penstock.QueueManager, seed: int) -> None:
         self.qm, self.seed = qm, seed
-        self.ledgers = [Ledger("IN"), Ledger("HOP")]
+        self.ledgers = [Ledger(name) for name in SOURCES]
         self.stop = {"producer": threading.Event(), "consumer": threading.Event()}
         self.failed: list[BaseException] = []
         self.threads = {
@@ -236,7 +239,7 @@ class Storm:
         home = folder / "home"
         penstock.create(MANAGER, home=home)
         self.qm = penstock.connect(MANAGER, home=home)
-        for name in ("IN", "HOP", *RESULTS):
+        for name in (*SOURCES, *RESULTS):
             self.qm.define("QLOCAL", name, maxdepth=999_999_999)
         self.qm.alter("QLOCAL", "HOP", bothresh=1, boqname="POISON")
         self.programs = Programs(self.qm, seed)
@@ -326,20 +329,20 @@ class Storm:
 
     # ---- the end check ----
 
-    def table(self) -> Counter[int]:
-        """Ids in the files that the table's log names; each file's order is checked."""
-        found = Counter[int]()
-        returned = self.programs.ledgers[0].returned
+    def table(self) -> dict[str, Counter[int]]:
+        """Ids of each queue in the files that the table's log names; their order is checked."""
+        returned = {ledger.queue: ledger.returned for ledger in self.programs.ledgers}
+        found = {name: Counter[int]() for name in TABLED}
         for path in self.files():
-            last: dict[int, int] = {}
+            last: dict[tuple[str, int], int] = {}
             for row in pyarrow.parquet.ParquetFile(path).read().to_pylist():
                 number = number_of(row["correl_id"], row["body"])
-                found[number] += 1
-                if number in returned:
+                found[row["queue"]][number] += 1
+                if number in returned[row["queue"]]:
                     continue  # back on the queue behind messages that were taken since
-                priority, sequence = row["priority"], row["sequence"]
-                assert last.get(priority, 0) < sequence, f"{path.name}: out of order"
-                last[priority] = sequence
+                level, sequence = (row["queue"], row["priority"]), row["sequence"]
+                assert last.get(level, 0) < sequence, f"{path.name}: out of order"
+                last[level] = sequence
         return found
 
     def files(self) -> set[Path]:
@@ -369,7 +372,7 @@ class Storm:
         """Compares all that was put with all that came out; the verdict's middle part."""
         self.qm.maintain()
         self.qm.check()
-        delivered = {"IN": self.table(), "HOP": self.out()}
+        delivered = {**self.table(), "HOP": self.out()}
         for ledger in self.programs.ledgers:
             found = delivered[ledger.queue] + ledger.taken
             want = Counter(ledger.put)

@@ -15,7 +15,8 @@ from penstock.spark.base import options
 from penstock.spark.base.schema import MESSAGE, struct_type
 from penstock.spark.sink.stream_writer import StreamWriter
 from penstock.spark.sink.writer import BatchWriter
-from penstock.spark.source.stream import Slice, StreamReader
+from penstock.spark.source.partitions import Slice
+from penstock.spark.source.stream import StreamReader
 
 START = {"unit": 0}
 

@@ -50,7 +50,7 @@ def test_the_second_micro_batch_is_taken_before_spark_asks_for_it(bench: Bench) 
     start = first_batch(bench, reader)
     made = bench.fill(0, 5)
     end = plan(reader, start)
-    wait_until(lambda: units_of(bench) == ["2.0"])  # and the first one is committed
+    wait_until(lambda: units_of(bench) == ["2.0.IN"])  # and the first one is committed
     assert bench.left() == []
     bench.fill(5, 7)
     assert rows(reader, start, end) == made
@@ -65,7 +65,7 @@ def test_what_was_taken_before_the_log_had_the_offset_is_planned_after_a_death(
     made = bench.fill(0, 5)
     end = plan(reader, start)
     reader.stop()  # the driver dies before its log has the offset
-    assert units_of(bench) == ["2.0"] and bench.left() == []
+    assert units_of(bench) == ["2.0.IN"] and bench.left() == []
     again = bench.reader()
     assert plan(again, start) == end
     assert rows(again, start, end) == made
@@ -83,18 +83,18 @@ def test_parts_that_were_taken_before_a_death_are_a_micro_batch(
     prepare = penstock.QueueManager.prepare
 
     def not_the_second_part(self: Any, xid: Any, **given: Any) -> None:
-        if xid.bqual == b"2.1":
+        if xid.bqual == b"2.1.IN":
             raise KeyboardInterrupt
         prepare(self, xid, **given)
 
     with monkeypatch.context() as patch:
         patch.setattr(penstock.QueueManager, "prepare", not_the_second_part)
-        assert plan(reader, start)["parts"] == 2
+        assert plan(reader, start)["parts"] == {"IN": 2}
         reader.stop()
-    assert units_of(bench) == ["2.0"]
+    assert units_of(bench) == ["2.0.IN"]
     again = bench.reader()
     end = plan(again, start)
-    assert end == {**start, "unit": 2, "parts": 1}
+    assert end == {**start, "unit": 2, "parts": {"IN": 1}}
     assert rows(again, start, end) == made[:4]
     after = plan(again, end)
     assert rows(again, end, after) == made[4:]
@@ -106,7 +106,7 @@ def test_a_reader_that_plans_what_another_took_ahead_reads_the_same_rows(bench: 
     start = first_batch(bench, one)
     made = bench.fill(0, 4)
     end = plan(one, start)
-    wait_until(lambda: "2.0" in units_of(bench))  # the first one to prepare it decides its contents
+    wait_until(lambda: "2.0.IN" in units_of(bench))  # whoever prepares it decides its contents
     two = bench.reader()
     assert rows(two, start, end) == made == rows(one, start, end)
     assert bench.left() == []
@@ -157,7 +157,7 @@ def test_an_error_of_the_commit_is_reported_by_the_next_call_and_nothing_is_lost
         with pytest.raises(SourceError, match="2162"):
             plan(reader, end)
     reader.stop()
-    assert "1.0" in units_of(bench) and "2.0" in units_of(bench)
+    assert "1.0.IN" in units_of(bench) and "2.0.IN" in units_of(bench)
     again = bench.reader()
     assert plan(again, end) == end
     assert units_of(bench) == [] and bench.left() == []
@@ -171,7 +171,7 @@ def test_spark_does_not_wait_for_a_commit_that_is_under_way(bench: Bench) -> Non
     gate = shut(reader)
     end = plan_behind(reader, start)
     reader.commit(start)  # returns though nothing can be done
-    assert units_of(bench) == ["1.0"]
+    assert units_of(bench) == ["1.0.IN"]
     gate.set()
     reader.commit(end)
     assert units_of(bench) == []
@@ -210,7 +210,7 @@ def test_stop_waits_for_the_background_thread(bench: Bench) -> None:
     bench.fill(0, 5)
     plan(reader, start)
     reader.stop()
-    assert units_of(bench) == ["2.0"]
+    assert units_of(bench) == ["2.0.IN"]
     assert not [thread for thread in threading.enumerate() if "penstock-background" in thread.name]
 
 

@@ -161,7 +161,7 @@ def test_a_task_elsewhere_ends_before_it_connects(spark_qm: SparkFixture) -> Non
     spark_qm.put("Q", b"1")
     options = o.parse({"queueManager": "QM1", "home": "/nowhere", "queue": "Q"}, o.READ)
     reader = browse.BrowseReader(options, struct_type(MESSAGE))
-    far = browse.Walk(((9, 0), (0, 0)), 0, host.Host("far", "another boot", ""))
+    far = browse.Ranges([], host.Host("far", "another boot", ""))
     text = ""
     try:
         next(reader.read(far))
@@ -190,6 +190,29 @@ def test_wrong_options_and_columns_are_refused_when_the_table_is_made(
     assert "column bdy is unknown: body is meant?" in failing(
         lambda: spark_qm.table("Q", "bdy binary").collect()
     )
+
+
+def test_several_queues_are_one_table_with_the_name_of_the_queue_in_each_row(
+    spark_qm: SparkFixture,
+) -> None:
+    for number in range(30):
+        spark_qm.put(f"Q.{number % 3}", b"%02d" % number, priority=number % 2)
+    spark_qm.put("OTHER", b"x")
+    expected = [
+        (f"Q.{q}", b"%02d" % n)
+        for q in range(3)
+        for p in (1, 0)
+        for n in range(q, 30, 3)
+        if n % 2 == p
+    ]
+    for given in ({"queuePattern": "Q.*"}, {"queue": "Q.0,Q.1,Q.2"}):
+        for parts in (1, 2, 5, 40):
+            frame = spark_qm.reader(minPartitions=parts, **given).load()
+            assert frame.rdd.getNumPartitions() < parts + 3
+            assert list(zip(column(frame, "queue"), column(frame, "body"), strict=True)) == expected
+    frame = spark_qm.reader(queuePattern="Q.*", order="arrival").load()
+    assert column(frame, "body") == [b"%02d" % n for q in range(3) for n in range(q, 30, 3)]
+    assert spark_qm.reader(queuePattern="NONE.*").load().count() == 0
 
 
 def test_a_queue_of_a_queue_manager_that_is_not_running_is_read(

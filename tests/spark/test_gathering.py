@@ -21,7 +21,7 @@ def test_a_micro_batch_waits_for_enough_messages(bench: Bench) -> None:
     assert rows(reader, START, end) == made
     bench.fill(4, 6)
     assert plan(reader, end) == end
-    assert reader._committed == 1  # the micro-batch before it does not wait
+    assert reader._commits.known == 1  # the micro-batch before it does not wait
     reader.stop()
 
 

@@ -62,12 +62,12 @@ def test_a_query_that_has_ended_has_its_last_micro_batch_committed_and_no_other(
     listener.onQueryIdle(ended())
     listener.onQueryTerminated(ended("another"))
     listener.onQueryTerminated(ended())
-    assert [xid.bqual for xid in bench.qm.recover()] == [b"2.0"]
+    assert [xid.bqual for xid in bench.qm.recover()] == [b"2.0.IN"]
     again = bench.reader()
     listener.onQueryProgress(progress(of_reader(again, second)))
     again.stop()
     listener.onQueryTerminated(ended("another"))
-    assert [xid.bqual for xid in bench.qm.recover()] == [b"2.0"]
+    assert [xid.bqual for xid in bench.qm.recover()] == [b"2.0.IN"]
     listener.onQueryTerminated(ended())
     assert bench.qm.recover() == [] and bench.left() == []
     listener.onQueryTerminated(ended())  # nothing is known of it any more
@@ -85,8 +85,8 @@ def test_a_stream_without_eager_commit_is_left_alone(bench: Bench) -> None:
 
 def test_a_queue_manager_that_has_gone_is_a_warning(bench: Bench) -> None:
     listener = LastBatch()
-    report = {"commitAtEnd": {**bench.base, "queueManager": "GONE"}}
-    end = {"queue": "IN", "stream": "s", "unit": 7, "parts": 1}
+    report = {"commitAtEnd": {**bench.base, "queueManager": "GONE", "queue": "IN"}}
+    end = {"queue": "IN", "stream": "s", "unit": 7, "parts": {"IN": 1}}
     listener.onQueryProgress(progress(source(json.dumps(report), json.dumps(end))))
     with pytest.warns(RuntimeWarning, match="micro-batch 7 of stream s stays prepared .* GONE"):
         listener.onQueryTerminated(ended())

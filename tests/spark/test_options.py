@@ -96,7 +96,7 @@ def test_sizes_are_written_as_spark_writes_them(text: str, size: int) -> None:
 def test_queue_manager_and_queue_are_needed() -> None:
     with pytest.raises(OptionError, match="option queueManager is missing"):
         options.parse({"queue": "Q"}, options.READ)
-    with pytest.raises(OptionError, match="option queue is missing: a streaming source reads one"):
+    with pytest.raises(OptionError, match="option queue is missing: a streaming source reads"):
         options.parse({"queueManager": "QM1"}, options.STREAM)
     options.parse({"queueManager": "QM1"}, options.SINK)  # a column may name the queue
     options.parse({"queueManager": "QM1", "mode": "journal"}, options.READ)

@@ -146,4 +146,4 @@ def test_the_name_of_a_unit_tells_its_write() -> None:
     xid = units.task_unit("s" * 32, 2**63 - 1, 999_999, 10**12, 4094, units.new_id())
     assert units.write_of(xid) == ("s" * 32, 2**63 - 1, xid.bqual[-32:].decode())
     assert units.write_of(units.ledger_unit(units.SINK, "s.1")) is None
-    assert units.write_of(units.stream_unit("s", 1, 0)) is None
+    assert units.write_of(units.stream_unit("s", 1, units.Part("IN", 0))) is None

@@ -21,7 +21,8 @@ import penstock
 from penstock.spark.base import connection as engine
 from penstock.spark.base import ledger, options, units
 from penstock.spark.base.errors import DataLoss, SchemaError, SourceError, TooManyUnits
-from penstock.spark.source.stream import StreamReader
+from penstock.spark.source.committing import Commits
+from penstock.spark.source.taking import Taker
 
 # ---- the source ----
 
@@ -100,7 +101,7 @@ def test_parts_that_were_prepared_before_a_death_are_kept_and_the_rest_is_taken(
     made = bench.fill(0, 4) + bench.fill(4, 8) + bench.fill(8, 10)
     reader = bench.reader()
     end = plan(reader, START)
-    assert end["parts"] == 3
+    assert end["parts"] == {"IN": 3}
     prepare = penstock.QueueManager.prepare
     calls: list[object] = []
 
@@ -129,17 +130,17 @@ def test_two_processes_that_take_one_micro_batch_read_the_same_rows(
     made = bench.fill(0, 6)
     one, two = bench.reader(), bench.reader()
     end = plan(one, START)
-    take = StreamReader._take_part
+    take = Taker.take_part
 
-    def late(self: StreamReader, *args: Any) -> Any:
+    def late(self: Taker, *args: Any) -> Any:
         with monkeypatch.context() as inner:
-            inner.setattr(StreamReader, "_take_part", take)
+            inner.setattr(Taker, "take_part", take)
             assert rows(two, START, end) == made  # the other one is faster
         bench.fill(6, 9)
         return take(self, *args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(StreamReader, "_take_part", late)
+        patch.setattr(Taker, "take_part", late)
         parts = one.partitions(START, end)
     assert [row for part in parts for b in one.read(part) for row in b["body"].to_pylist()] == made
     assert bench.left() == [b"0006", b"0007", b"0008"]
@@ -202,7 +203,7 @@ def test_what_a_latecomer_prepares_after_the_commit_goes_back_on_the_queue(bench
     reader.commit(end)
     made = bench.fill(3, 5)
     bench.source.get_batch(9, syncpoint=True)
-    bench.qm.prepare(units.stream_unit(end["stream"], 1, 7))
+    bench.qm.prepare(units.stream_unit(end["stream"], 1, units.Part("IN", 7)))
     after = {**end, "unit": 2}
     fresh = bench.reader()
     fresh.commit(after)
@@ -229,7 +230,7 @@ def test_a_checkpoint_that_is_older_than_the_ledger_is_data_loss(bench: Bench) -
 def test_a_queue_manager_without_the_stream_is_data_loss(bench: Bench) -> None:
     bench.fill(0, 3)
     reader = bench.reader()
-    before = {"stream": units.new_id(), "unit": 4, "parts": 1}
+    before = {"stream": units.new_id(), "unit": 4, "parts": {"IN": 1}}
     with pytest.raises(DataLoss, match=r"micro-batch 4 of stream .* is neither prepared nor"):
         reader.partitions(before, {**before, "unit": 5})
     reader.stop()
@@ -287,7 +288,7 @@ def test_slices_are_disjoint_and_in_delivery_order(bench: Bench) -> None:
     reader = bench.reader(minPartitions="4")
     end = plan(reader, START)
     parts = reader.partitions(START, end)
-    sizes = [sum(p.last - p.first for p in part.pieces) for part in parts]  # type: ignore
+    sizes = [sum(p.last - p.first for (p,) in part.groups) for part in parts]  # type: ignore
     assert sizes == [25, 25, 25, 25]
     assert rows(reader, START, end) == made
     small = bench.reader(messagesPerPartition="30")
@@ -304,7 +305,7 @@ def test_a_reader_is_pickled_without_its_connection(bench: Bench) -> None:
     end = plan(reader, START)
     parts = reader.partitions(START, end)
     copy, sent = pickle.loads(pickle.dumps((reader, parts)))
-    assert copy._open is None
+    assert not hasattr(copy, "_qm")
     assert [row for b in copy.read(sent[0]) for row in b["body"].to_pylist()] == made
     reader.stop()
 
@@ -316,7 +317,7 @@ def test_progress_contains_depth_age_and_lag(bench: Bench) -> None:
         return found
 
     reader = bench.reader(maxMessagesPerTrigger="2")
-    place = {"queueManager": "QM1", "home": bench.base["home"]}
+    place = {"queueManager": "QM1", "home": bench.base["home"], "queue": "IN"}
     assert told() == {
         "depth": 0, "inDoubt": 0, "lag": 0, "oldestMessageAgeMs": 0, "abandoned": 0,
         "backedOut": 0, "badBodies": 0, "takeMs": 0, "commitMs": 0,
@@ -335,18 +336,20 @@ def test_progress_contains_depth_age_and_lag(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "slow"), [("takeMs", "_take_part"), ("commitMs", "_commit")], ids=["take", "commit"]
+    ("name", "of", "slow"),
+    [("takeMs", Taker, "take_part"), ("commitMs", Commits, "_commit")],
+    ids=["take", "commit"],
 )
 def test_progress_says_how_long_the_last_take_and_the_last_commit_took(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, name: str, slow: str
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, name: str, of: type, slow: str
 ) -> None:
-    real = getattr(StreamReader, slow)
+    real = getattr(of, slow)
 
     def slowed(*given: Any) -> Any:
         time.sleep(0.03)
         return real(*given)
 
-    monkeypatch.setattr(StreamReader, slow, slowed)
+    monkeypatch.setattr(of, slow, slowed)
     reader = bench.reader()
     bench.fill(0, 3)
     end = plan(reader, START)

@@ -189,8 +189,8 @@ def test_a_checkpoint_is_of_one_queue_and_a_new_one_does_not_pass_over_abandoned
     failing(lambda: spark_qm.run(tmp_path / "cp", "IN", "OUT"))
     spark_qm.qm.alter("QLOCAL", "OUT", put="ENABLED")
     assert failing(lambda: spark_qm.run(tmp_path / "cp", "IN2", "OUT")) == (
-        "the checkpoint belongs to a stream over queue IN, option queue names IN2: a stream over "
-        "another queue needs a checkpoint of its own"
+        "the checkpoint belongs to a stream over queue IN, this one is over queue IN2: a stream "
+        "over other queues needs a checkpoint of its own"
     )
     text = failing(lambda: spark_qm.run(tmp_path / "new", "IN", "OUT"))
     assert "queue IN: 2 messages are prepared for streams that do not run" in text

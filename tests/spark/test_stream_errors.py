@@ -18,6 +18,7 @@ from penstock.spark.base.schema import MESSAGE, struct_type
 from penstock.spark.datasource import PenstockDataSource
 from penstock.spark.sink import writer as sink
 from penstock.spark.source import browse, stream
+from penstock.spark.source.partitions import Slice
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -158,19 +159,17 @@ def test_where_executors_are_on_other_hosts_the_first_task_fails_and_takes_nothi
 
         def reader(self, schema: StructType) -> browse.BrowseReader:
             class Reader(browse.BrowseReader):
-                def partitions(self) -> list[browse.Walk]:
+                def partitions(self) -> list[browse.Ranges]:
                     parts = super().partitions()
-                    return [browse.Walk(p.positions, p.up_to, far) for p in parts]  # type: ignore
+                    return [browse.Ranges(p.ranges, far) for p in parts]  # type: ignore
 
             return Reader(options.parse(self.options, options.READ), schema)
 
         def streamReader(self, schema: StructType) -> stream.StreamReader:
             class Reader(stream.StreamReader):
-                def partitions(
-                    self, start: stream.Offset, end: stream.Offset
-                ) -> list[stream.Slice]:
+                def partitions(self, start: stream.Offset, end: stream.Offset) -> list[Slice]:
                     parts = super().partitions(start, end)
-                    return [stream.Slice(part.pieces, far) for part in parts]
+                    return [Slice(part.groups, far) for part in parts]  # type: ignore
 
             return Reader(options.parse(self.options, options.STREAM), schema)
 

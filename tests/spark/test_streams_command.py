@@ -65,7 +65,7 @@ def test_entries_are_shown_with_what_they_committed_and_left(known: Command) -> 
     with library.connect("QM1", known.home) as qm, qm.open("Q") as queue:
         queue.put(b"1", persistent=True)
         queue.get(syncpoint=True)
-        qm.prepare(units.stream_unit("old", 8, 0))
+        qm.prepare(units.stream_unit("old", 8, units.Part("IN", 0)))
     rows = shown(known)
     assert list(rows) == ["old", "new", "s1", "w1"]
     assert rows["old"] == {
@@ -136,7 +136,7 @@ def test_penstock_status_shows_the_streams_and_sinks_of_a_running_queue_manager(
     with library.connect("QM1", known.home) as qm, qm.open("Q") as queue:
         queue.put(b"1", persistent=True)
         queue.get(syncpoint=True)
-        qm.prepare(units.stream_unit("old", 8, 0))
+        qm.prepare(units.stream_unit("old", 8, units.Part("IN", 0)))
         descriptor = mark(qm.path, "new")
         try:
             rows = {row["id"]: row for row in json.loads(status(known.home, "--json"))["streams"]}

@@ -153,10 +153,17 @@ class Option:
 OPTIONS = (
     Option("queueManager", _ALL, _text, None, "name of the queue manager; needed"),
     Option("home", _ALL, _text, None, "directory of queue managers; else PENSTOCK_HOME"),
-    Option("queue", _ALL, _text, None, "name of the queue; also the path of load() and save()"),
+    Option(
+        "queue",
+        _ALL,
+        _text,
+        None,
+        "name of the queue, or, of a read or a stream, of several, with commas; also the path of "
+        "load() and save()",
+    ),
     Option(
         "queuePattern",
-        _OF_JOURNAL,
+        _READS,
         _text,
         None,
         "instead of queue: all queues with such names, * for any characters, ? for one",
@@ -360,8 +367,10 @@ def parse(given: Mapping[str, str], *uses: str) -> Options:
     }
     if values["queueManager"] is None:
         raise OptionError('option queueManager is missing: .option("queueManager", "QM1")')
-    if values["queue"] is None and not {READ, STREAM}.isdisjoint(uses):
-        raise OptionError(f"option queue is missing: a {uses[0]} reads one queue")
+    if not {READ, STREAM}.isdisjoint(uses) and not (values["queue"] or values["queuePattern"]):
+        raise OptionError(f"option queue is missing: a {uses[0]} reads queues")
+    if values["queue"] is not None and values.get("queuePattern") is not None:
+        raise OptionError("options queue and queuePattern: only one of them chooses the queues")
     if not set(_OF_JOURNAL).isdisjoint(uses):
         _check_journal(values, uses)
     elif READ not in uses and values.get("mode") == "browse":
@@ -386,8 +395,6 @@ def _check_stream(values: Mapping[str, Any], given: Mapping[str, str]) -> None:
 
 def _check_journal(values: Mapping[str, Any], uses: tuple[str, ...]) -> None:
     """Raises OptionError for options of the journal that contradict each other."""
-    if values["queue"] is not None and values["queuePattern"] is not None:
-        raise OptionError("options queue and queuePattern: only one of them chooses the queues")
     given = [name for name in ("startingLsn", "startingTime") if values[name] is not None]
     if uses != (JOURNAL_STREAM,):
         return

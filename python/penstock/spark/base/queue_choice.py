@@ -1,4 +1,4 @@
-"""Which queues a read of the journal is about: some names, a pattern, or all."""
+"""Which queues a read is about: some names, a pattern, or, of the journal, all."""
 
 from __future__ import annotations
 
@@ -38,6 +38,17 @@ class QueueChoice:
             if not _NAME.fullmatch(name):
                 raise OptionError(f"option queue names {name!r}, which is no name of a queue")
         return cls(tuple(dict.fromkeys(names)), None)
+
+    @property
+    def given(self) -> str:
+        """As it is given: ``A``, ``A,B``, ``APP.*``."""
+        return ",".join(self.names) if self.names is not None else self.pattern or "*"
+
+    @property
+    def text(self) -> str:
+        """For messages: ``queue A``, ``queues A,B``, ``queues APP.*``."""
+        is_one = self.names is not None and len(self.names) == 1
+        return f"queue{'' if is_one else 's'} {self.given}"
 
     @property
     def is_all(self) -> bool:

@@ -3,21 +3,25 @@
 =======  ===================  ====================================================================
 format   global id            qualifier
 =======  ===================  ====================================================================
-PSPK     the stream's id      ``<unit>.<part>``: messages of a micro-batch; ``<unit>.aside.<rest>``:
-                              what was put aside of it (source/aside.py); ``ledger``
+PSPK     the stream's id      ``<unit>.<part>.<queue>``: messages of a micro-batch from a queue;
+                              ``<unit>.aside.<rest>``: what was put aside of it
+                              (source/aside.py); ``ledger``
 PSNK     ``<sink>.<version>`` ``<partition>.<attempt>.<nth>.<write>``: what a task put; ``ledger``
 =======  ===================  ====================================================================
 
 The sink's id is the query's, its version the batch's; the write is one run of a batch sink, a
 random text for a streaming one. A name is used by one prepared unit at a time, which the queue
 manager sees to: two processes that take the same micro-batch cannot both prepare it.
+
+A qualifier has 64 bytes, and the name of a queue at most 48, so that ten are left for the unit and
+four for the part.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import penstock
 from penstock import Xid
@@ -29,6 +33,7 @@ __all__ = [
     "MOST_UNITS",
     "SINK",
     "SOURCE",
+    "Part",
     "aside_unit",
     "asides",
     "back_out",
@@ -38,6 +43,7 @@ __all__ = [
     "of_owner",
     "of_sink",
     "of_stream",
+    "queue_of",
     "stream_of",
     "stream_unit",
     "task_unit",
@@ -48,7 +54,24 @@ SOURCE = int.from_bytes(b"PSPK", "big")
 SINK = int.from_bytes(b"PSNK", "big")
 MOST_UNITS = 4095  # of one commit, beside the ledger's
 _LEDGER = b"ledger"
-_ASIDE = b".aside."
+_ASIDE = b".aside."  # where a unit of messages has the number of its part
+
+
+def _is_aside(xid: Xid) -> bool:
+    """Of a unit of a stream; a queue's name may have the word, too."""
+    return xid.bqual.partition(b".")[2].startswith(_ASIDE[1:])
+
+
+class Part(NamedTuple):
+    """A part of a micro-batch: the messages of one unit of work.
+
+    Attributes:
+        queue: That they were taken from.
+        number: Among the parts of that queue, from 0.
+    """
+
+    queue: str
+    number: int
 
 
 def new_id() -> str:
@@ -56,9 +79,9 @@ def new_id() -> str:
     return uuid.uuid4().hex
 
 
-def stream_unit(stream: str, unit: int, part: int) -> Xid:
+def stream_unit(stream: str, unit: int, part: Part) -> Xid:
     """Of a part of a micro-batch."""
-    return Xid(SOURCE, stream.encode(), f"{unit}.{part}".encode())
+    return Xid(SOURCE, stream.encode(), f"{unit}.{part.number}.{part.queue}".encode())
 
 
 def aside_unit(stream: str, unit: int, rest: str) -> Xid:
@@ -70,8 +93,8 @@ def asides(xids: Iterable[Xid], stream: str) -> dict[int, dict[Xid, str]]:
     """Such units of a stream among those: number -> name -> rest of the qualifier."""
     found: dict[int, dict[Xid, str]] = {}
     for xid in xids:
-        number, is_one, rest = xid.bqual.partition(_ASIDE)
-        if xid.format_id == SOURCE and xid.gtrid == stream.encode() and is_one:
+        if xid.format_id == SOURCE and xid.gtrid == stream.encode() and _is_aside(xid):
+            number, _, rest = xid.bqual.partition(_ASIDE)
             found.setdefault(int(number), {})[xid] = rest.decode("ascii")
     return found
 
@@ -86,19 +109,32 @@ def ledger_unit(kind: int, gtrid: str) -> Xid:
     return Xid(kind, gtrid.encode(), _LEDGER)
 
 
-def of_stream(xids: Iterable[Xid], stream: str) -> tuple[dict[int, dict[int, Xid]], list[Xid]]:
+def of_stream(xids: Iterable[Xid], stream: str) -> tuple[dict[int, dict[Part, Xid]], list[Xid]]:
     """Units of a stream among those: number -> part -> name, and those of the ledger."""
-    numbers: dict[int, dict[int, Xid]] = {}
+    numbers: dict[int, dict[Part, Xid]] = {}
     ledgers = []
     for xid in xids:
         if xid.format_id != SOURCE or xid.gtrid != stream.encode():
             continue
         if xid.bqual == _LEDGER:
             ledgers.append(xid)
-        elif _ASIDE not in xid.bqual:
-            number, part = xid.bqual.decode("ascii").split(".")
-            numbers.setdefault(int(number), {})[int(part)] = xid
+        elif not _is_aside(xid):
+            number, part = _parsed(xid)
+            numbers.setdefault(number, {})[part] = xid
     return numbers, ledgers
+
+
+def queue_of(xid: Xid) -> str | None:
+    """The queue that a unit of a stream took messages from; None for any other unit."""
+    if stream_of(xid) is None or _is_aside(xid):
+        return None
+    return _parsed(xid)[1].queue
+
+
+def _parsed(xid: Xid) -> tuple[int, Part]:
+    """Number and part of a unit of a micro-batch."""
+    number, part, queue = xid.bqual.decode("ascii").split(".", 2)
+    return int(number), Part(queue, int(part))
 
 
 def of_sink(xids: Iterable[Xid], sink: str, version: int) -> list[Xid]:

@@ -4,8 +4,8 @@ A stream that stops leaves its last micro-batches prepared, for its next start f
 Where that never comes, because the checkpoint was deleted or another one is used for the same
 queue, their messages stay invisible. So a new stream looks for them before its first micro-batch.
 
-The ledger knows the queue of each stream that has taken something. Whether a process runs a stream
-is known from a lock: each has a read lock on one byte of the queue manager's file ``lock``, far
+The names of the units say of which queues their messages are. Whether a process runs a stream is
+known from a lock: each has a read lock on one byte of the queue manager's file ``lock``, far
 behind the bytes that the engine uses, at an offset that is a hash of the stream's id. It belongs to
 an open file description (F_OFD_SETLK), so it ends with the process, whatever ends that.
 """
@@ -16,7 +16,7 @@ import fcntl
 import hashlib
 import os
 import struct
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..base import units
 
@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from penstock import Xid
     from penstock.client.status import PreparedStatus
 
-    EntryOf = Callable[[str], dict[str, Any] | None]
-
-__all__ = ["Abandoned", "EntryOf", "find", "is_running", "mark"]
+__all__ = ["Abandoned", "find", "is_running", "mark"]
 
 _FIRST = 1 << 62  # the engine's bytes are those of attachment slots, from 0
 _FLOCK = struct.Struct("hhqqi0q")  # struct flock: type, whence, start, length, pid
@@ -44,15 +42,15 @@ class Abandoned(NamedTuple):
 
 
 def find(
-    prepared: Iterable[PreparedStatus], path: Path, entry_of: EntryOf, queue: str
+    prepared: Iterable[PreparedStatus], path: Path, is_wanted: Callable[[str], bool]
 ) -> list[Abandoned]:
     """Looks for abandoned micro-batches.
 
     Args:
         prepared: Units, of any kind.
         path: The queue manager's directory.
-        entry_of: Reads an owner's entry in the ledger.
-        queue: That the messages were taken from.
+        is_wanted: Whether messages of a queue count. A stream that has left some is returned with
+            all that it has left.
     """
     found: dict[str, list[PreparedStatus]] = {}
     for status in prepared:
@@ -62,8 +60,8 @@ def find(
     return [
         Abandoned(stream, sum(one.gets for one in left), [one.xid for one in left])
         for stream, left in found.items()
-        if not is_running(path, stream)
-        and (entry_of(f"stream:{stream}") or {}).get("queue") == queue
+        if any(is_wanted(units.queue_of(one.xid) or "") for one in left)
+        and not is_running(path, stream)
     ]
 
 

@@ -18,7 +18,8 @@ atomic call that removes the micro-batch from the queue. So a message is either 
 once, whichever process is killed. Tasks leave the same messages out: their rule is carried in the
 partition.
 
-The rule of a micro-batch must not change once its rows may have been written. It is, in this order:
+Each queue of a stream has its own rule, as BOTHRESH and BOQNAME are a queue's. It must not change
+once rows of the micro-batch may have been written. It is, in this order:
 
 1. that in the names of its aside units, if they are all there,
 2. the present one, if messages of the micro-batch were taken just now: nobody has read a row,
@@ -26,9 +27,10 @@ The rule of a micro-batch must not change once its rows may have been written. I
    micro-batch with a bad body has been written then. So a query that a bad body has ended continues
    when it is started with another onBadBody.
 
-The rest of an aside unit's qualifier is ``<n>.<of>.<threshold>.<onBadBody>.<type>.<backed out>.
-<bad>``: the unit is one of several (MAXUMSGS limits each); the rule; a hash of the type of the
-column body; and the messages that the unit counts, which go into the stream's entry of the ledger.
+The rest of an aside unit's qualifier is ``<queue>.<n>.<of>.<threshold>.<onBadBody>.<type>.<backed
+out>.<bad>``: the place of the queue among those of the micro-batch; the unit is one of several
+(MAXUMSGS limits each); the rule; a hash of the type of the column body; and the messages that the
+unit counts, which go into the stream's entry of the ledger.
 """
 
 from __future__ import annotations
@@ -57,11 +59,12 @@ if TYPE_CHECKING:
 
     from ..base.options import Options
 
-__all__ = ["Aside", "Counts", "counted", "counts_in"]
+__all__ = ["Aside", "Batch", "Counts", "counted", "counts_in"]
 
 _AT_A_TIME = 1_000  # messages that are read to be put aside
 _ROWS, _ROOM = 10_000, 8 << 20  # of a chunk that is searched
 _LETTERS = {FAIL: "f", NULL: "n", DEAD_LETTER: "d"}
+_MOST = 50_000  # messages of an aside unit, so that its name is short enough
 _UNIX = 6  # MQAT_UNIX
 
 
@@ -94,9 +97,20 @@ def counted(rests: Iterable[str]) -> Counts:
     return sums
 
 
+class Batch(NamedTuple):
+    """The part of a micro-batch that is of one queue: its stream and number, and the place of the
+    queue among those of the micro-batch, by name.
+    """
+
+    stream: str
+    number: int
+    queue: int
+
+
 class _Name(NamedTuple):
     """The rest of an aside unit's qualifier."""
 
+    queue: int
     nth: int
     of: int
     rules: Rules
@@ -104,16 +118,15 @@ class _Name(NamedTuple):
     counts: Counts
 
     def __str__(self) -> str:
-        letter = _LETTERS[self.rules.on_bad]
-        fields = (self.nth, self.of, self.rules.threshold, letter, self.kind, *self.counts)
-        return ".".join(map(str, fields))
+        rule = (self.rules.threshold, _LETTERS[self.rules.on_bad], self.kind)
+        return ".".join(map(str, (self.queue, self.nth, self.of, *rule, *self.counts)))
 
     @classmethod
     def parse(cls, rest: str) -> _Name:
-        nth, of, threshold, letter, kind, backed_out, bad = rest.split(".")
+        queue, nth, of, threshold, letter, kind, backed_out, bad = rest.split(".")
         on_bad = next(word for word, own in _LETTERS.items() if own == letter)
-        rules = Rules(int(threshold), on_bad)
-        return cls(int(nth), int(of), rules, kind, Counts(int(backed_out), int(bad)))
+        rules, counts = Rules(int(threshold), on_bad), Counts(int(backed_out), int(bad))
+        return cls(int(queue), int(nth), int(of), rules, kind, counts)
 
     @property
     def puts(self) -> int:
@@ -130,12 +143,13 @@ class _Found(NamedTuple):
 
 
 class Aside:
-    """The rule of a stream, and what it puts aside."""
+    """The rule of a stream for one of its queues, and what it puts aside."""
 
-    def __init__(self, options: Options, schema: StructType) -> None:
+    def __init__(self, options: Options, schema: StructType, queue: str) -> None:
         """Prepares it. ``schema``: of the rows."""
         self._options = options
         self._schema = schema
+        self._queue = queue
         kinds = [f.dataType.simpleString() for f in schema.fields if f.name == "body"]
         self._kind = _digest(kinds[0] if kinds else "binary")
         has_bad = bool(kinds) and kinds[0] != "binary"
@@ -143,18 +157,19 @@ class Aside:
 
     def rules(self, qm: QueueManager) -> Rules:
         """The present rule."""
-        own = qm.display("QLOCAL", self._options["queue"])[0]
-        return Rules(int(str(own["bothresh"])), self._on_bad)
+        for own in qm.display("QLOCAL", self._queue):
+            return Rules(int(str(own["bothresh"])), self._on_bad)
+        return Rules(0, self._on_bad)  # the queue was deleted
 
-    def noted(self, rules: Rules) -> dict[str, Any]:
-        """What an offset says of a rule."""
-        return {} if rules == KEEP_ALL else {"aside": [*rules, self._kind]}
+    def noted(self, rules: Rules) -> list[Any]:
+        """What an offset says of a rule; nothing of the one that keeps all."""
+        return [] if rules == KEEP_ALL else [*rules, self._kind]
 
     def settle(
         self,
         qm: QueueManager,
-        stream: str,
-        end: Mapping[str, Any],
+        batch: Batch,
+        noted: list[Any],
         taken: list[PreparedStatus],
         is_new: bool,
     ) -> Rules:
@@ -162,23 +177,22 @@ class Aside:
 
         Args:
             qm: The connection.
-            stream, end: Of the micro-batch.
-            taken: Its units, in order.
+            batch: The micro-batch.
+            noted: What its offset says of the rule.
+            taken: Its units with messages of the queue, in order.
             is_new: Whether messages of it were taken just now.
 
         Raises:
             SourceError: The query declares another type of body than when it began the micro-batch.
             MQError: A message can be put nowhere.
         """
-        number = int(end["unit"])
-        names = {
-            xid: _Name.parse(rest)
-            for xid, rest in units.asides(qm.recover(), stream).get(number, {}).items()
-        }
-        noted = end.get("aside", [*KEEP_ALL, self._kind])
+        asides = units.asides(qm.recover(), batch.stream).get(batch.number, {})
+        parsed = {xid: _Name.parse(rest) for xid, rest in asides.items()}
+        names = {xid: name for xid, name in parsed.items() if name.queue == batch.queue}
+        noted = noted or [*KEEP_ALL, self._kind]
         if names and self._is_whole(qm, names):
             first = next(iter(names.values()))
-            self._check_kind(number, first.kind)
+            self._check_kind(batch, first.kind)
             return first.rules
         units.back_out(qm, names)
         if names:
@@ -186,13 +200,13 @@ class Aside:
         elif is_new:
             rules = self.rules(qm)
         else:
-            self._check_kind(number, noted[2])
+            self._check_kind(batch, noted[2])
             rules = Rules(noted[0], self._on_bad if noted[1] == FAIL else noted[1])
         if rules == KEEP_ALL:
             return rules
         found = self._search(qm, taken, rules)
         if found or [*rules, self._kind] != noted:
-            self._prepare(qm, stream, number, rules, found)
+            self._prepare(qm, batch, rules, found)
         return rules
 
     def _is_whole(self, qm: QueueManager, names: Mapping[Xid, _Name]) -> bool:
@@ -206,11 +220,11 @@ class Aside:
         there = all(puts.get(xid, 0) == name.puts for xid, name in names.items())
         return same and there and len(names) == first.of
 
-    def _check_kind(self, number: int, kind: str) -> None:
+    def _check_kind(self, batch: Batch, kind: str) -> None:
         if kind != self._kind:
             raise SourceError(
-                f"micro-batch {number} was begun with another type of the column body: start the "
-                "query with that one until it is done"
+                f"micro-batch {batch.number} was begun with another type of the column body: start "
+                "the query with that one until it is done"
             )
 
     # ---- searching ----
@@ -240,24 +254,22 @@ class Aside:
 
     # ---- putting ----
 
-    def _prepare(
-        self, qm: QueueManager, stream: str, number: int, rules: Rules, found: list[_Found]
-    ) -> None:
+    def _prepare(self, qm: QueueManager, batch: Batch, rules: Rules, found: list[_Found]) -> None:
         """Puts copies, and prepares them."""
-        most = int(str(qm.display("QMGR")[0]["maxumsgs"]))
+        most = min(_MOST, int(str(qm.display("QMGR")[0]["maxumsgs"])))
         groups = [found[at : at + most] for at in range(0, len(found), most)] or [[]]
         made: list[Xid] = []
         counts = Counts()
-        with _Target(qm, self._options) as target:
+        with _Target(qm, self._options, self._queue) as target:
             try:
                 for nth, group in enumerate(groups):
                     bad = sum(one.is_bad for one in group)
                     own = Counts(len(group) - bad, bad)
-                    name = _Name(nth, len(groups), rules, self._kind, own)
+                    name = _Name(batch.queue, nth, len(groups), rules, self._kind, own)
                     if rules.on_bad != DEAD_LETTER:
                         group = [one for one in group if not one.is_bad]
                     target.put_all(group)
-                    xid = units.aside_unit(stream, number, str(name))
+                    xid = units.aside_unit(batch.stream, batch.number, str(name))
                     target.prepare(xid)
                     made.append(xid)
                     counts = counts.plus(own)
@@ -270,9 +282,9 @@ class Aside:
         if any(counts):
             became = "null" if rules.on_bad == NULL else "moved to the dead-letter queue"
             warnings.warn(
-                f"queue manager {qm.name}, queue {self._options['queue']}, micro-batch {number} of "
-                f"stream {stream}: {counts.backed_out} messages have reached BOTHRESH and were "
-                f"moved, {counts.bad} bodies could not be decoded and were {became}",
+                f"queue manager {qm.name}, queue {self._queue}, micro-batch {batch.number} of "
+                f"stream {batch.stream}: {counts.backed_out} messages have reached BOTHRESH and "
+                f"were moved, {counts.bad} bodies could not be decoded and were {became}",
                 RuntimeWarning,
                 stacklevel=4,
             )
@@ -281,9 +293,10 @@ class Aside:
 class _Target:
     """The queues for messages that are put aside; opened when they are needed."""
 
-    def __init__(self, qm: QueueManager, options: Options) -> None:
+    def __init__(self, qm: QueueManager, options: Options, source: str) -> None:
         self._qm = qm
         self._options = options
+        self._source = source
         self._open: dict[str, Queue] = {}
         self.unit = qm.unit()
 
@@ -317,13 +330,14 @@ class _Target:
         if is_bad:
             self._dead_letter(message, ReasonCode.FORMAT_ERROR)
             return
-        name = self._qm.display("QLOCAL", self._options["queue"])[0]["boqname"]
-        if not str(name).strip():
+        own = self._qm.display("QLOCAL", self._source)
+        name = str(own[0]["boqname"]).strip() if own else ""
+        if not name:
             self._dead_letter(message, ReasonCode.BACKOUT_THRESHOLD_REACHED)
             return
         rows = one.descriptors
         try:
-            self._queue(str(name)).put_batch(
+            self._queue(name).put_batch(
                 one,
                 unit=self.unit,
                 user_identifier=rows["user_identifier"],
@@ -333,19 +347,18 @@ class _Target:
             self._dead_letter(message, error.reason)
 
     def _dead_letter(self, message: Message, reason: int) -> None:
-        own = self._options
         try:
-            name = own["deadLetterQueue"] or dead_letter_queue(self._qm)
+            name = self._options["deadLetterQueue"] or dead_letter_queue(self._qm)
             text = header(
                 reason,
-                (own["queue"], self._qm.name),
+                (self._source, self._qm.name),
                 (message.encoding, message.ccsid, message.format),
                 (_UNIX, identity()[1]),
             )
             self._queue(name).put_again(message, text + message.data, "MQDEAD", self.unit)
         except penstock.MQError as error:
             raise SourceError(
-                f"message {message.number} (msg_id {message.msg_id.hex()}) of queue {own['queue']} "
+                f"message {message.number} (msg_id {message.msg_id.hex()}) of queue {self._source} "
                 f"is to be put aside with reason {int(reason)}, and there is no queue that takes "
                 f"it: {error}"
             ) from error

@@ -1,7 +1,7 @@
 """``mode=browse``: the messages on a queue as a table; nothing is removed.
 
-The queue is read once, in delivery order, up to the newest message at the time of planning. So no
-message is read twice, and no later one. The queue is split into ranges of about the same number of
+Each queue is read once, in delivery order, up to the newest message at the time of planning. So no
+message is read twice, and no later one. A queue is split into ranges of about the same number of
 messages, each a partition that one task reads; the ends of a range are message numbers, so it holds
 the same messages whenever its task runs. A DataFrame keeps its plan: used again it reads the same
 ranges again; messages that were got since are missing.
@@ -15,20 +15,23 @@ are passed over by the task, and what is wrong with their bodies fails nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from ..base import host
-from ..base.connection import connected, open_queue, served
+from ..base.connection import connected, open_queue, reported, served
 from ..base.errors import OptionError
 from ..base.options import Options
+from ..base.queue_choice import QueueChoice
 from ..base.schema import MESSAGE, arrow_schema, check_read
 from .choice import Choice
 from .journal_records import moment
+from .queues import fitting
 from .rules import DEAD_LETTER, Rules
 
 if TYPE_CHECKING:
@@ -38,41 +41,45 @@ if TYPE_CHECKING:
 
     from .arrow_from_messages import Rows
 
-    Ends = tuple[tuple[int, int], tuple[int, int]]
-
 __all__ = ["BrowseReader"]
 
 _FEWEST_ROWS = 10_000  # a partition of fewer rows is not worth a task
 _MANY_ROWS = 500_000  # of a partition: more would make a retry long
+Ends = tuple[tuple[int, int], tuple[int, int]]  # positions
 _FIRST, _LAST = (9, 0), (0, 2**64 - 1)  # before and behind all messages
 
 
-class Walk(InputPartition):
-    """A range of a queue: from position to position, up to a message number, on one host."""
+class Walk(NamedTuple):
+    """A range of a queue: from position to position, up to a message number."""
 
-    def __init__(
-        self, positions: tuple[tuple[int, int], tuple[int, int]], up_to: int, where: host.Host
-    ) -> None:
+    queue: str
+    positions: Ends
+    up_to: int
+
+
+class Interval(NamedTuple):
+    """Messages of a queue behind one message number up to another, for order=arrival."""
+
+    queue: str
+    numbers: tuple[int, int]
+
+
+class Ranges(InputPartition):
+    """What one task reads, one range after the other."""
+
+    def __init__(self, ranges: list[Walk | Interval], where: host.Host) -> None:
         super().__init__(None)
-        self.positions = positions
-        self.up_to = up_to
-        self.where = where
-
-
-class Interval(InputPartition):
-    """Messages behind one message number up to another, on one host, for order=arrival."""
-
-    def __init__(self, numbers: tuple[int, int], where: host.Host) -> None:
-        super().__init__(None)
-        self.numbers = numbers
+        self.ranges = ranges
         self.where = where
 
 
 class BrowseReader(DataSourceReader):
-    """Reads a queue once, by several tasks."""
+    """Reads queues once, by several tasks."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
-        """Raises SchemaError for columns that a queue does not have, OptionError for onBadBody."""
+        """Raises SchemaError for columns that a queue does not have, OptionError for onBadBody and
+        for what is no name or pattern of queues.
+        """
         check_read(schema, MESSAGE)
         if options["onBadBody"] == DEAD_LETTER:
             raise OptionError(
@@ -81,6 +88,7 @@ class BrowseReader(DataSourceReader):
             )
         self.options = options
         self.schema = schema
+        self.queues = QueueChoice.of(options)
         begin = moment(options, "fromTime")
         self.choice = Choice(
             options["priority"],
@@ -89,18 +97,35 @@ class BrowseReader(DataSourceReader):
         )
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Ranges that follow each other. Raises SourceError when the queue cannot be browsed."""
-        name = self.options["queue"]
-        where = host.here()
-        with connected(self.options) as qm, open_queue(qm, name, "browse") as queue:
-            up_to = queue.newest_number
-            if self.options["order"] == "arrival":
-                from .arrival import split
+        """Ranges that follow each other, of each queue. Raises SourceError when one cannot be
+        browsed.
+        """
+        with connected(self.options) as qm:
+            names = fitting(qm, self.queues)
+            if not names:
+                text = f"queue manager {qm.name}: no queue fits queuePattern {self.queues.pattern}"
+                warnings.warn(text, RuntimeWarning, stacklevel=2)
+            with ExitStack() as opened:
+                queues = [opened.enter_context(self._opened(qm, name)) for name in names]
+                depths = [queue.depth for queue in queues]
+                rows = max(1.0, sum(depths) / self._parts(sum(depths)))
+                planned = _packed(zip(queues, depths, strict=True), rows, self._split)
+                return [Ranges(ranges, host.here()) for ranges in planned]
 
-                numbers = split(queue, self._parts(queue.depth), up_to)
-                return [Interval(ends, where) for ends in numbers]
-            positions = [_FIRST, *queue.split_points(self._parts(queue.depth)), _LAST]
-        return [Walk(ends, up_to, where) for ends in pairwise(positions)]
+    @contextmanager
+    def _opened(self, qm: QueueManager, name: str) -> Iterator[Queue]:
+        with reported(self.options, name), open_queue(qm, name, "browse") as queue:
+            yield queue
+
+    def _split(self, queue: Queue, parts: int) -> list[Walk | Interval]:
+        """Ranges of a queue, of about the same size."""
+        up_to = queue.newest_number
+        if self.options["order"] == "arrival":
+            from .arrival import split
+
+            return [Interval(queue.name, ends) for ends in split(queue, parts, up_to)]
+        ends = [_FIRST, *queue.split_points(parts), _LAST]
+        return [Walk(queue.name, both, up_to) for both in pairwise(ends)]
 
     def _parts(self, messages: int) -> int:
         wanted: int | None = self.options["minPartitions"]
@@ -110,24 +135,29 @@ class BrowseReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The messages as record batches."""
-        assert isinstance(partition, Walk | Interval)
+        assert isinstance(partition, Ranges)
         options = self.options
         schema = arrow_schema(self.schema)
         from .arrow_from_messages import Rows
 
         rules = Rules(on_bad=options["onBadBody"])
-        is_arrival = isinstance(partition, Interval)
         with_properties = options["includeProperties"]
-        build = Rows(options["queue"], schema, with_properties, rules, is_arrival, self.choice)
         with served(options, partition.where) as qm:
-            if isinstance(partition, Interval):
-                yield from self._read_by_number(qm, build, partition)
-            else:
-                with open_queue(qm, options["queue"], "browse") as queue:
-                    for part in self._chunks(queue, build, partition.positions, partition.up_to):
-                        made = build.made(part)
-                        if made.num_rows:
-                            yield made
+            for part in partition.ranges:
+                is_arrival = isinstance(part, Interval)
+                build = Rows(part.queue, schema, with_properties, rules, is_arrival, self.choice)
+                with reported(options, part.queue):
+                    if isinstance(part, Interval):
+                        yield from self._read_by_number(qm, build, part)
+                    else:
+                        yield from self._read_in_turn(qm, build, part)
+
+    def _read_in_turn(self, qm: QueueManager, build: Rows, part: Walk) -> Iterator[Any]:
+        with open_queue(qm, part.queue, "browse") as queue:
+            for chunk in self._chunks(queue, build, part.positions, part.up_to):
+                made = build.made(chunk)
+                if made.num_rows:
+                    yield made
 
     def _read_by_number(self, qm: QueueManager, build: Rows, part: Interval) -> Iterator[Any]:
         from .arrival import LEVELS, level, merged
@@ -135,7 +165,7 @@ class BrowseReader(DataSourceReader):
         with ExitStack() as opened:  # each level has a cursor of its own
             sources = []
             for priority in LEVELS:
-                queue = opened.enter_context(open_queue(qm, self.options["queue"], "browse"))
+                queue = opened.enter_context(open_queue(qm, part.queue, "browse"))
                 ends = level(priority, *part.numbers)
                 chunks = self._chunks(queue, build, ends, part.numbers[1])
                 sources.append(map(build.numbered, chunks))
@@ -146,3 +176,29 @@ class BrowseReader(DataSourceReader):
 
         rows, size = self.options["batchRows"], self.options["batchBytes"]
         return browse_chunks(queue, ends, up_to, build.fill, rows, size)
+
+
+def _packed(
+    queues: Iterable[tuple[Queue, int]],
+    rows: float,
+    split: Callable[[Queue, int], list[Walk | Interval]],
+) -> Iterator[list[Walk | Interval]]:
+    """The ranges of each partition: small queues share one, large ones have several.
+
+    Args:
+        queues: With their depths.
+        rows: Of a partition, about.
+        split: Makes so many ranges of a queue, about.
+    """
+    some: list[Walk | Interval] = []
+    size = 0
+    for queue, depth in queues:
+        if some and size + depth > rows:
+            yield some
+            some, size = [], 0
+        ranges = split(queue, max(1, round(depth / rows)))
+        yield from ([one] for one in ranges[:-1])  # of a large queue
+        some.append(ranges[-1])
+        size += depth // len(ranges)
+    if some:
+        yield some

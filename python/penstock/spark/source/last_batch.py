@@ -62,7 +62,7 @@ class LastBatch(StreamingQueryListener):
         from .stream import StreamReader
 
         for place, end in self._ends.pop(str(event.runId), []):
-            options = o.parse({**place, "queue": end["queue"]}, o.STREAM)
+            options = o.parse(place, o.STREAM)
             reader = StreamReader(options, struct_type({"body": "binary"}))
             try:
                 try:

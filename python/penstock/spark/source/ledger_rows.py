@@ -18,13 +18,16 @@ __all__ = ["ledger_rows", "state_of"]
 
 
 def ledger_rows(manager: QueueManager) -> list[dict[str, Any]]:
-    """Each entry of the ledger, JSON-able, oldest first. kind: stream, sink or write. prepared:
-    units of work that it has left prepared. running: of a stream, whether a process runs it.
+    """Each entry of the ledger, JSON-able, oldest first. kind: stream, sink or write. queue: its
+    name, or the names or the pattern of several. prepared: units of work that it has left
+    prepared. running: of a stream, whether a process runs it.
     """
     prepared = manager.recover()
     rows = []
     for entry in entries(manager):
         kind, _, name = entry.pop("owner").partition(":")
+        if "queuePattern" in entry:
+            entry["queue"] = entry.pop("queuePattern")
         running = is_running(manager.path, name) if kind == "stream" else None
         left = len(units.of_owner(prepared, kind, name))
         rows.append({"kind": kind, "id": name, **entry, "running": running, "prepared": left})

@@ -18,6 +18,7 @@ up: it is refused where a probe is due.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import InputPartition
@@ -32,14 +33,16 @@ if TYPE_CHECKING:
 __all__ = ["Probe", "State", "attach", "is_probe"]
 
 Offset = dict[str, Any]
+_QUEUES = 10  # that a task opens, at most
 
 
 class Probe(InputPartition):
     """A task that attaches and reads nothing."""
 
-    def __init__(self, number: int, where: host.Host) -> None:
+    def __init__(self, number: int, where: host.Host, queues: Sequence[str]) -> None:
         super().__init__(number)
         self.where = where
+        self.queues = queues
 
 
 def is_probe(start: Offset, end: Offset) -> bool:
@@ -49,11 +52,10 @@ def is_probe(start: Offset, end: Offset) -> bool:
 
 def attach(options: Options, partition: Probe) -> None:
     """In a task. Raises SourceError: this process cannot use the queue manager."""
-    with (
-        served(options, partition.where) as qm,
-        open_queue(qm, options["queue"], "browse") as queue,
-    ):
-        queue.status()
+    with served(options, partition.where) as qm:
+        for name in partition.queues:
+            with open_queue(qm, name, "browse") as queue:
+                queue.status()
         qm.prepared_list()
 
 
@@ -76,19 +78,22 @@ class State:
         self._is_done = self._is_done or (self._planned is not None and start == self._planned)
         return self._is_wanted and not self._is_done
 
-    def offset(self, start: Offset, is_once: bool) -> Offset:
-        """The offset of a probe after ``start``. Raises OptionError for Trigger.Once."""
+    def offset(self, start: Offset, noted: Mapping[str, str], is_once: bool) -> Offset:
+        """The offset of a probe after ``start``, of a stream over the queues noted. Raises
+        OptionError for Trigger.Once.
+        """
         if is_once:
             raise OptionError(
                 "Trigger.Once has one micro-batch, and none is left for the probe of the "
                 "executors: use Trigger.AvailableNow (availableNow=True), or option probe=never"
             )
-        number = start.get("probe", 0) + 1
-        self._planned = {**start, "queue": self._options["queue"], "probe": number}
+        self._planned = {**start, **noted, "probe": start.get("probe", 0) + 1}
         return self._planned
 
-    def partitions(self, end: Offset) -> list[Probe]:
-        """The tasks of a probe, which may be one of an earlier run that Spark repeats."""
+    def partitions(self, end: Offset, queues: Sequence[str]) -> list[Probe]:
+        """The tasks of a probe, which may be one of an earlier run that Spark repeats; each opens
+        some of these queues.
+        """
         self._planned = dict(end)
-        wanted = self._options["minPartitions"] or 0
-        return [Probe(number, host.here()) for number in range(max(host.cores(), wanted))]
+        tasks = max(host.cores(), self._options["minPartitions"] or 0)
+        return [Probe(number, host.here(), queues[:_QUEUES]) for number in range(tasks)]
