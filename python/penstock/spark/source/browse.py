@@ -110,7 +110,7 @@ class BrowseReader(DataSourceReader):
                 depths = [queue.depth for queue in queues]
                 rows = max(1.0, sum(depths) / self._parts(sum(depths)))
                 planned = _packed(zip(queues, depths, strict=True), rows, self._split)
-                return [Ranges(ranges, host.here()) for ranges in planned]
+                return [Ranges(ranges, host.here()) for ranges in [*planned] or [[]]]
 
     @contextmanager
     def _opened(self, qm: QueueManager, name: str) -> Iterator[Queue]:
