@@ -160,7 +160,7 @@ NIGHT := "t2 COUNT=1000000 PAIRS=100000" "t3 COUNT=20000000" "t4 COUNT=1000000" 
     "t11 COUNT=3000" "t12" "region-fuzz ROUNDS=400000" "region-damage ROUNDS=3000" \
     "c-asan" "c-tsan" "ext-asan" \
     "mutation" "model STEPS=300000" "spark-kill RANDOM=100" "soak MINUTES=120" "year" \
-    "wheels" "smoke-wheels"
+    "wheels" "smoke-wheels" "spark-versions"
 
 .PHONY: night
 night: $(BUILT) ## hours of every layer (NIGHT="t3 t7": these, at CI size)
@@ -187,7 +187,7 @@ bench: $(BUILT) ## figures as ratios against raw limits, interleaved
 
 # ---- packages ----
 
-.PHONY: dist sdist wheel wheels smoke smoke-wheels smoke-aarch64
+.PHONY: dist sdist wheel wheels smoke smoke-wheels smoke-aarch64 spark-versions
 dist: sdist wheel ## source distribution and wheel, into dist/
 sdist: $(TOOLS) ## source distribution
 	$(RUN) -m build --sdist
@@ -202,6 +202,10 @@ smoke-wheels: ## install each x86-64 wheel of a release alone and use it
 	$(PYTHON) tools/wheels.py --smoke $(if $(VERSIONS),--versions $(VERSIONS))
 smoke-aarch64: ## use the aarch64 wheel for Python 3.11 under qemu-user
 	sh tools/smoke_aarch64.sh $(BUILD)/smoke-aarch64
+
+spark-versions: wheel ## the data source with each version of PySpark (VERSIONS="4.0 4.2", FEATURES=1)
+	$(PYTHON) tools/spark_versions.py $(if $(VERSIONS),--versions $(VERSIONS)) \
+	    $(if $(FEATURES),--features)
 
 # ---- cleaning ----
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import pytest
+from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.types import StructType
+from spark_fixture import SparkFixture
 from spark_steps import Bench
 
 from penstock.spark.base import options as o
 from penstock.spark.base.errors import OptionError
 from penstock.spark.base.schema import struct_type
 from penstock.spark.source import browse
+
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
 def chosen(bench: Bench, schema: str = "body binary", **given: str) -> list[bytes]:
@@ -56,3 +62,41 @@ def test_wrong_choices_are_refused(bench: Bench) -> None:
     ):
         with pytest.raises(OptionError, match=re.escape(text)):
             chosen(bench, **given)
+
+
+def test_spark_keeps_the_reader_of_a_filter_for_the_whole_table(spark_qm: SparkFixture) -> None:
+    """Why filters are not pushed down: a source that obeys one would lose rows of other queries."""
+
+    class Reader(DataSourceReader):
+        rows = 10
+
+        def pushFilters(self, filters: list[Filter]) -> list[Filter]:
+            self.rows = 1
+            return filters
+
+        def partitions(self) -> list[InputPartition]:
+            return [InputPartition(self.rows)]
+
+        def read(self, partition: InputPartition) -> Iterator[tuple[int]]:
+            yield from ((number,) for number in range(partition.value))
+
+    class Obedient(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "obedient"
+
+        def schema(self) -> str:
+            return "x int"
+
+        def reader(self, schema: StructType) -> Reader:
+            return Reader()
+
+    spark = spark_qm.spark
+    spark.dataSource.register(Obedient)
+    spark.conf.set(PUSHDOWN, "true")
+    try:
+        table = spark.read.format("obedient").load()
+        assert table.filter("x = 0").count() == 1
+        assert table.count() == 1  # it has ten rows: once that is so, filters can be pushed down
+    finally:
+        spark.conf.unset(PUSHDOWN)

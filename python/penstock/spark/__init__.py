@@ -38,7 +38,13 @@ def register(spark: SparkSession) -> None:
     from .datasource import PenstockDataSource, RegisteredDataSource
 
     if not is_at_least(LOWEST["a streaming source"]):
-        spark.dataSource.register(PenstockDataSource)
+        from pyspark.errors import AnalysisException
+
+        try:
+            spark.dataSource.register(PenstockDataSource)
+        except AnalysisException as error:  # PySpark 4.0 has found it by itself
+            if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+                raise
         return
     if spark not in _listeners:
         from .source.last_batch import LastBatch

@@ -8,7 +8,8 @@ streaming sink             4.1      ``DataSourceStreamArrowWriter``
 streaming source           4.2      ``latestOffset(start, limit)``, ``Trigger.AvailableNow``
 =========================  =======  ========================================================
 
-The extra ``spark`` requires 4.2, on which all of it works.
+The extra ``spark`` requires 4.0: who only reads and writes tables may keep it. ``make
+spark-versions`` tries each version.
 """
 
 from __future__ import annotations
