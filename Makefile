@@ -96,7 +96,7 @@ $(DOCS): $(TOOLS) tools/requirements-docs.txt
 
 .PHONY: site
 site: $(BUILT) $(DOCS) ## build the documents into a site, build/site/html
-	$(RUN) tools/site.py
+	$(RUN) tools/make_site.py
 
 format: $(TOOLS) ## format the Python files
 	$(BIN)/ruff check --fix .

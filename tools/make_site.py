@@ -5,7 +5,7 @@ Sphinx wants one folder. So this program copies all of them, with the files that
 build/site/source at the same relative paths, so that links stay valid, adds the index, and runs
 Sphinx with warnings as errors: a broken link, or a page that no index names, fails the build.
 
-    python tools/site.py         # needs tools/requirements-docs.txt and an installed penstock
+    python tools/make_site.py         # needs tools/requirements-docs.txt and an installed penstock
 """
 
 from __future__ import annotations
