@@ -106,8 +106,8 @@ format: $(TOOLS) ## format the Python files
 
 CRASH := $(MAKE) -j$(JOBS) -C tests/crash PYTHON=$(abspath $(RUN))
 
-.PHONY: crash crash-programs checkpoint-storm t2 t3 t4 t5 t7 t9 t11 t12 region-fuzz region-damage full-disk spark-kill mutation
-crash: t2 t3 t4 t5 t7 checkpoint-storm t9 t11 t12 region-fuzz region-damage c-asan c-tsan spark-kill ## all at CI size
+.PHONY: crash crash-programs checkpoint-storm t2 t3 t4 t5 t7 t9 t11 t12 region-fuzz region-damage flight-storm full-disk spark-kill mutation
+crash: t2 t3 t4 t5 t7 checkpoint-storm t9 t11 t12 region-fuzz region-damage c-asan c-tsan flight-storm spark-kill ## all at CI size
 crash-programs: ## build the programs of T2, T3, T4, T9, T12
 	$(CRASH) programs
 	$(CRASH) -f t2.mk points
@@ -137,6 +137,8 @@ region-fuzz: ## damaged words of the shared region, without files: ROUNDS, SEED
 	$(CRASH) -f region_fuzz.mk region-fuzz
 region-damage: $(BUILT) ## the same under Python workers: ROUNDS, SEED
 	$(RUN) tests/crash/region_damage.py $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED))
+flight-storm: $(BUILT) ## exactly once through Arrow Flight: servers and clients killed, links cut (KILLS=, SEED=)
+	$(RUN) tests/crash/flight_storm.py $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED))
 full-disk: $(BUILT) ## queue managers on full file systems, tmpfs and ext4, emptied: ONLY=
 	$(RUN) tests/crash/full_disk.py $(if $(ONLY),--only "$(ONLY)")
 spark-kill: $(BUILT) ## exactly once through Spark: full disks, kills of drivers and workers (RANDOM=, SEED=)
@@ -159,7 +161,7 @@ NIGHT := "t2 COUNT=1000000 PAIRS=100000" "t3 COUNT=20000000" "t4 COUNT=1000000" 
     "t9 COUNT=400000" \
     "t11 COUNT=3000" "t12" "region-fuzz ROUNDS=400000" "region-damage ROUNDS=3000" \
     "c-asan" "c-tsan" "ext-asan" \
-    "mutation" "model STEPS=300000" "spark-kill RANDOM=100" "soak MINUTES=120" "year" \
+    "mutation" "model STEPS=300000" "flight-storm KILLS=5000" "spark-kill RANDOM=100" "soak MINUTES=120" "year" \
     "wheels" "smoke-wheels" "spark-versions"
 
 .PHONY: night

@@ -1,4 +1,6 @@
-"""Names of objects: the rules for them, and generic names (``ABC*``); the nearest of some words."""
+"""Names of objects: the rules for them, generic names (``ABC*``), patterns; the nearest of some
+words.
+"""
 
 from __future__ import annotations
 
@@ -47,6 +49,14 @@ def matcher(pattern: str) -> Callable[[str], bool]:
         prefix = pattern[:-1]
         return lambda name: name.startswith(prefix)
     return lambda name: name == pattern
+
+
+def fits(pattern: str, name: str) -> bool:
+    """Whether a name fits a pattern in which ``*`` is any characters and ``?`` is one."""
+    import re
+
+    parts = {"*": ".*", "?": "."}
+    return re.fullmatch("".join(parts.get(c) or re.escape(c) for c in pattern), name) is not None
 
 
 def nearest(word: str, words: Iterable[str]) -> str:

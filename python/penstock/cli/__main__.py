@@ -29,6 +29,7 @@ COMMANDS = {
     "status": "Show queues, processes, units of work and the journal.",
     "resolve": "Show prepared units of work, or resolve them manually.",
     "schedule": "List, set, delete and run schedules.",
+    "serve": "Serve queue managers to programs on other hosts.",
     "trigger-monitor": "Start the programs that trigger messages name.",
     "journal": "List the records of the journal.",
     "archive": "List or prune the archive of linear logging.",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from penstock.names import fits
+
 from .errors import OptionError
 from .options import Options
 
@@ -59,9 +61,4 @@ class QueueChoice:
         """Whether the queue of that name is chosen."""
         if self.names is not None:
             return name in self.names
-        return self.pattern is None or _fits(self.pattern, name)
-
-
-def _fits(pattern: str, name: str) -> bool:
-    parts = {"*": ".*", "?": "."}
-    return re.fullmatch("".join(parts.get(c) or re.escape(c) for c in pattern), name) is not None
+        return self.pattern is None or fits(self.pattern, name)

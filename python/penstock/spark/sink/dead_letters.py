@@ -104,7 +104,7 @@ class DeadLetters:
             ) from error
 
     def _put(self, rows: Any, texts: list[bytes], has_fields: bool) -> None:
-        from .messages_from_arrow import fields
+        from penstock.arrow.messages_from_arrow import fields
 
         persistence, expiry = self._defaults
         given = fields(rows, persistence, expiry) if has_fields else {"persistent": persistence}
@@ -114,7 +114,7 @@ class DeadLetters:
 
     def _texts(self, rows: Any, reason: int, name: str) -> list[bytes]:
         """Headers and bodies."""
-        from .messages_from_arrow import bodies, data_fields
+        from penstock.arrow.messages_from_arrow import bodies, data_fields
 
         to = name.encode("ascii", "replace").decode("ascii")[:_NAME], self._queue.connection.name
         origin = MQAT_UNIX, identity()[1]

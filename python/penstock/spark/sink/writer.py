@@ -417,7 +417,7 @@ class _Putting:
         self.before, self.rows = self.rows, self.rows + batch.num_rows
         if batch.num_rows == 0:
             return
-        from .messages_from_arrow import null_body
+        from penstock.arrow.messages_from_arrow import null_body
 
         null = null_body(batch)
         if null is not None:
@@ -462,7 +462,7 @@ class _Putting:
         """The other rows; those go to the dead-letter queue, with empty bodies."""
         import pyarrow.compute as pc
 
-        from .messages_from_arrow import null_bodies
+        from penstock.arrow.messages_from_arrow import null_bodies
 
         null = null_bodies(batch)
         self._put_dead(batch.filter(null), ReasonCode.BUFFER_ERROR, self.queue)
@@ -470,7 +470,7 @@ class _Putting:
 
     def _with_headers(self, batch: Any) -> Any:
         """with_headers(); rows whose properties cannot be stored go to the dead-letter queue."""
-        from .messages_from_arrow import with_headers
+        from penstock.arrow.messages_from_arrow import with_headers
 
         while True:
             try:
@@ -509,7 +509,7 @@ class _Putting:
 
     def _put_part(self, queue: Queue, part: Any, at: int, numbers: Any) -> int:
         """Puts rows, all or some of the first ones; returns how many of them are done."""
-        from .messages_from_arrow import bodies, fields
+        from penstock.arrow.messages_from_arrow import bodies, fields
 
         try:
             given = fields(part, self.persistence, self.expiry)

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow.types import (
+    is_binary,
+    is_boolean,
+    is_floating,
+    is_integer,
+    is_large_binary,
+    is_large_string,
+    is_string,
+)
 
 from penstock._mqi_constants import descriptor as mq
 from penstock.batch.fields import CHARACTERS
+from penstock.constants import ReasonCode
+from penstock.errors import InvalidValue
+from penstock.names import nearest
 
-__all__ = ["bodies", "data_fields", "fields", "null_bodies", "null_body", "with_headers"]
+__all__ = [
+    "bodies",
+    "check_columns",
+    "data_fields",
+    "fields",
+    "null_bodies",
+    "null_body",
+    "with_headers",
+]
 
 _AS_Q_DEF_PRIORITY = mq.MQPRI_PRIORITY_AS_Q_DEF
 _IN_GROUP = mq.MQMF_MSG_IN_GROUP
@@ -24,9 +44,41 @@ _INTEGERS = {
     "encoding": mq.MQENC_REVERSED,
     "msg_seq_number": 1,
 }
+_BYTES = (is_binary, is_large_binary)
+_TEXT = (is_string, is_large_string)
+_KINDS: Mapping[str, tuple[Callable[[Any], bool], ...]] = {
+    **dict.fromkeys(("body", "value"), (*_BYTES, *_TEXT)),
+    **dict.fromkeys(_INTEGERS, (is_integer,)),
+    **dict.fromkeys(("msg_id", "correl_id", "group_id"), _BYTES),
+    **dict.fromkeys(("format", "reply_to_q", "reply_to_qmgr"), _TEXT),
+    "persistent": (is_boolean,),
+    "expiry": (is_integer, is_floating),
+}
 _TENTH = 0.1  # seconds: the shortest expiry
 _HEADER_ENCODING, _HEADER_CCSID = mq.MQENC_REVERSED, 1208
 _CHARACTERS = ("msg_id", "correl_id", "group_id", "format", "reply_to_q", "reply_to_qmgr")
+
+
+def check_columns(schema: Any) -> None:
+    """Raises InvalidValue, 2046, for columns that are no fields of a message, or of another type.
+
+    schema: An Arrow schema, of rows for bodies() and fields().
+    """
+    names = list(schema.names)
+    if ("body" in names) == ("value" in names):
+        raise _unfit("there must be one column body, or value, of binary or text")
+    for name in names:
+        kind = schema.field(name).type
+        if names.count(name) > 1:
+            raise _unfit(f"there are {names.count(name)} columns {name}")
+        if name not in _KINDS:
+            raise _unfit(f"column {name} is no field of a message{nearest(name, _KINDS)}")
+        if not any(is_kind(kind) for is_kind in _KINDS[name]):
+            raise _unfit(f"column {name} is of type {kind}")
+
+
+def _unfit(text: str) -> InvalidValue:
+    return InvalidValue(ReasonCode.OPTIONS_ERROR, text)
 
 
 def null_body(batch: Any) -> int | None:

@@ -1,0 +1,1 @@
+"""Messages as Arrow tables, and tables as messages."""

@@ -1,0 +1,150 @@
+"""What clients and the server of penstock.flight say to each other.
+
+A ticket, the command of a descriptor and the body of an action are a JSON object, a *request*:
+
+=========  ==========  ===================================  =======================================
+op         sent as     fields                               answer
+=========  ==========  ===================================  =======================================
+browse     do_get      manager, queue                       rows; nothing is taken
+read       do_get      manager, unit, attempt               rows of what was taken
+put        do_put      manager, queue, unit, attempt        state, messages
+take       do_action   manager, queue, unit, attempt,       state, messages, bytes
+                       messages, bytes
+commit     do_action   manager, unit, attempt               state, messages
+backout    do_action   manager, unit, attempt               state
+units      do_action   manager                              one of each unit that is prepared
+queues     do_action   manager                              one of each queue: name, depth
+=========  ==========  ===================================  =======================================
+
+A *unit* is a unit of work with a name that the client gives; its *attempt* counts the client's
+tries. The *state* is ``prepared``, ``committed`` or ``backed out``. The rows of a put are followed
+by metadata, ``{"rows": 17}``: how many there were. Errors carry a JSON object in their extra
+information: the reason code of MQ, and the text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ..constants import ReasonCode
+from ..errors import InvalidValue, MQError, error_for
+
+__all__ = ["MOST_BYTES", "Request", "error_of", "parse", "written", "written_end", "written_error"]
+
+MOST_BYTES = 64 << 10  # of a request
+_MOST = (1 << 63) - 1
+_UNIT = re.compile(r"[A-Za-z0-9._:-]{1,40}")
+_NAME = re.compile(r"[A-Za-z0-9./_%]{1,48}")
+
+_OF_UNIT = ("manager", "unit", "attempt")
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "browse": ("manager", "queue"),
+    "read": _OF_UNIT,
+    "put": ("manager", "queue", "unit", "attempt"),
+    "take": ("manager", "queue", "unit", "attempt", "messages", "bytes"),
+    "commit": _OF_UNIT,
+    "backout": _OF_UNIT,
+    "units": ("manager",),
+    "queues": ("manager",),
+}
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request that has been checked; fields that its op does not have are empty."""
+
+    op: str
+    manager: str = ""
+    queue: str = ""
+    unit: str = ""
+    attempt: int = 0
+    messages: int = 0
+    bytes: int = 0
+
+
+def written(request: Request) -> bytes:
+    """As it is sent."""
+    names = ("op", *FIELDS[request.op])
+    return json.dumps({name: getattr(request, name) for name in names}).encode()
+
+
+def parse(text: bytes, ops: tuple[str, ...], op: str | None = None) -> Request:
+    """Reads and checks a request.
+
+    Args:
+        text: As it came.
+        ops: That it may be.
+        op: That it is, where the call says it, too.
+
+    Raises:
+        InvalidValue: 2046: it is none.
+    """
+    if len(text) > MOST_BYTES:
+        raise _refused(f"it has {len(text)} bytes, more than {MOST_BYTES}")
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError):
+        raise _refused("it is not JSON") from None
+    if not isinstance(given, dict):
+        raise _refused("it is no JSON object")
+    found = given.pop("op", None)
+    if found not in ops or (op is not None and found != op):
+        raise _refused(f"its op is {_shown(found)}, not {op or ' or '.join(ops)}")
+    wanted = FIELDS[found]
+    unknown = sorted(set(given) - set(wanted))
+    missing = [name for name in wanted if name not in given]
+    if unknown or missing:
+        raise _refused(f"fields {', '.join(wanted)} are wanted, not {_shown(sorted(given))}")
+    for name, value in given.items():
+        _check(name, value)
+    return Request(found, **given)
+
+
+def _check(name: str, value: object) -> None:
+    kinds = {field.name: field.type for field in fields(Request)}
+    if kinds[name] == "int":
+        least = 1 if name == "attempt" else 0
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST:
+            raise _refused(f"{name} is {_shown(value)}, not a whole number of at least {least}")
+        return
+    pattern = _UNIT if name == "unit" else _NAME
+    if not isinstance(value, str) or not pattern.fullmatch(value):
+        raise _refused(f"{name} is {_shown(value)}, which must match {pattern.pattern}")
+
+
+def _shown(value: object) -> str:
+    return f"{value!r:.80}"
+
+
+def _refused(text: str) -> InvalidValue:
+    return InvalidValue(ReasonCode.OPTIONS_ERROR, f"the request is refused: {text}")
+
+
+def written_end(rows: int) -> bytes:
+    """What ends the rows of a put: their number."""
+    return json.dumps({"rows": rows}).encode()
+
+
+# ---- errors ----
+
+
+def written_error(error: MQError) -> bytes:
+    """An error as it is sent."""
+    return json.dumps({"reason": int(error.reason), "text": error.text}).encode()
+
+
+def error_of(text: bytes) -> MQError | None:
+    """The error that was sent; None: none of ours."""
+    try:
+        found = json.loads(text)
+        reason, said = found["reason"], found["text"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    if not isinstance(reason, int) or not isinstance(said, str):
+        return None
+    made: Any = error_for(reason, said)
+    return made if isinstance(made, MQError) else None

@@ -1,0 +1,36 @@
+"""A server in the process of the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import penstock
+from penstock.flight.access import Access
+from penstock.flight.server import Server
+from penstock.flight.service import Service
+
+Serve = Callable[..., str]
+
+
+@pytest.fixture
+def serve(qm: penstock.QueueManager, home: Path) -> Iterator[Serve]:
+    """Starts a server for QM1, which has a queue Q, in this process; returns its address."""
+    qm.define("QLOCAL", "Q", maxdepth=1_000_000)
+    made: list[Server] = []
+
+    def start(tokens: dict[str, Access] | None = None, most_calls: int = 16, **tls: Any) -> str:
+        connect = {"QM1": lambda: penstock.connect("QM1", home)}
+        scheme = "grpc+tls" if tls else "grpc"
+        service = Service(connect, 3600, 60)
+        server = Server(f"{scheme}://127.0.0.1:0", service, tokens, most_calls, **tls)
+        made.append(server)
+        name = "localhost" if tls else "127.0.0.1"
+        return f"{scheme}://{name}:{server.port}"
+
+    yield start
+    for server in made:
+        server.shutdown()

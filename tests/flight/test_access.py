@@ -1,0 +1,88 @@
+"""Token files: what they may say, and who may read them."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from penstock.flight.access import Access, TokenFileError, access_of, made, read
+
+DIGEST = hashlib.sha256(b"secret").hexdigest()
+ENTRY = f"""
+[[token]]
+name = "etl"
+sha256 = "{DIGEST}"
+managers = ["QM1", "TEST.*"]
+queues = ["APP.*", "Q?"]
+rights = ["browse", "put"]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "tokens.toml"
+    path.write_text(ENTRY)
+    path.chmod(0o600)
+    return path
+
+
+def test_a_token_is_what_its_entry_says(file: Path) -> None:
+    tokens = read(str(file))
+    access = access_of(tokens, "Bearer secret")
+    assert access == Access("etl", ("QM1", "TEST.*"), ("APP.*", "Q?"), ("browse", "put"))
+    assert access == access_of(tokens, "bearer  secret ")
+    for header in (None, "", "secret", "Basic secret", "Bearer", "Bearer Secret", "Bearer secrets"):
+        assert access_of(tokens, header) is None
+    assert [access.sees(name) for name in ("APP.", "APP.X", "Q1", "Q", "Q12", "XAPP.")] == [
+        True, True, True, False, False, False,
+    ]  # fmt: skip
+    access.check("TEST.1", "Q1", "put")
+
+
+def test_a_new_token_is_one_of_its_file(file: Path) -> None:
+    token, entry = made("nightly")
+    file.write_text(ENTRY + entry)
+    found = access_of(read(str(file)), f"Bearer {token}")
+    assert found is not None and found.name == "nightly" and token not in entry
+    with pytest.raises(TokenFileError, match="the name 'a/b' must match"):
+        made("a/b")
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602])
+def test_a_file_that_others_may_use_is_refused(file: Path, mode: int) -> None:
+    file.chmod(mode)
+    with pytest.raises(TokenFileError, match="others can read or write it: chmod 600"):
+        read(str(file))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ("[[token]]", "[token]", "has tables"),
+        ("[[token]]", "[[tokens]]", "has tables"),
+        ("[[token]]", "x = 1\n[[token]]", "has tables"),
+        ('name = "etl"', 'name = "a b"', "token 1: name must match"),
+        (DIGEST, "secret", "token 1: sha256 must match"),
+        ('rights = ["browse", "put"]', "", "token 1: it has the keys name, sha256"),
+        ('"put"]', '"delete"]', "the rights are browse, get, put, not delete"),
+        ('["QM1", "TEST.*"]', '"QM1"', "token 1: managers is a list of texts"),
+        ('"APP.*"', '"A B"', "'A B' is no name or pattern"),
+        ("rights", "right", "token 1: it has the keys"),
+        ('"etl"', '"etl', "tokens.toml: "),
+    ],
+)
+def test_a_file_that_says_something_else_is_refused(
+    file: Path, old: str, new: str, text: str
+) -> None:
+    file.write_text(ENTRY.replace(old, new))
+    with pytest.raises(TokenFileError, match="tokens") as caught:
+        read(str(file))
+    assert text in str(caught.value)
+
+
+def test_names_and_tokens_are_different(file: Path) -> None:
+    file.write_text(ENTRY * 2)
+    with pytest.raises(TokenFileError, match="token 2: its name or sha256 stands there before"):
+        read(str(file))

@@ -1,0 +1,134 @@
+"""``penstock serve``: what it refuses, how it ends, what an ordinary machine does to it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import trustme
+from flight_process import serving
+
+import penstock
+from penstock import flight
+
+PROGRAM = Path(sys.executable).with_name("penstock")
+
+
+def refused(home: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [PROGRAM, "serve", "--home", home, *arguments],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 2 and done.stdout == "", done
+    return done.stderr
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    cert = trustme.CA().issue_cert("localhost")
+    made = {"cert": tmp_path / "cert.pem", "key": tmp_path / "key.pem", "token": tmp_path / "t"}
+    made["cert"].write_bytes(cert.cert_chain_pems[0].bytes())
+    made["key"].write_bytes(cert.private_key_pem.bytes())
+    made["token"].write_text("")
+    for path in made.values():
+        path.chmod(0o600)
+    return {name: str(path) for name, path in made.items()}
+
+
+def test_what_would_leave_queues_open_is_refused(
+    qm: penstock.QueueManager, home: Path, files: dict[str, str]
+) -> None:
+    tls = ("--tls", files["cert"], files["key"])
+    token = ("--token-file", files["token"])
+    for arguments, text in (
+        ((), "who may connect?"),
+        (("--listen", "0.0.0.0:0", *token), "there it needs --tls CERT KEY"),
+        (("--listen", "example.org:0", *token), "there it needs --tls CERT KEY"),
+        (("--listen", "0.0.0.0:0", *tls, "--without-token"), "on this machine's own addresses"),
+        (("--without-token", *token), "goes without --token-file"),
+        (("--client-ca", files["cert"]), "--client-ca goes with --tls"),
+        (("--listen", "8815", *token), "it takes HOST:PORT"),
+        (("--listen", "127.0.0.1:99999", *token), "it takes HOST:PORT"),
+        (token, "a token file has tables [[token]] and nothing else"),
+    ):
+        assert text in refused(home, "QM1", *arguments), arguments
+    for name in ("key", "token"):
+        Path(files[name]).chmod(0o644)
+        said = refused(home, "QM1", *tls, *token)
+        assert f"{files[name]}: others can read or write it: chmod 600" in said
+        Path(files[name]).chmod(0o600)
+    assert "there is no queue manager QM9" in refused(home, "QM9", "--without-token")
+    assert "name the queue managers" in refused(home)
+
+
+def test_a_port_that_is_taken_is_named(qm: penstock.QueueManager, home: Path) -> None:
+    with serving(home, "--without-token") as first:
+        listen = first.address.removeprefix("grpc://")
+        assert f"--listen {listen}" in refused(home, "QM1", "--without-token", "--listen", listen)
+
+
+def test_a_new_token_is_printed_and_opens_the_server(
+    qm: penstock.QueueManager, home: Path, tmp_path: Path
+) -> None:
+    qm.define("QLOCAL", "Q")
+    done = subprocess.run(
+        [PROGRAM, "serve", "--new-token", "me"],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    token = done.stderr.strip().rpartition(" ")[2]
+    assert token not in done.stdout
+    tokens = tmp_path / "tokens"
+    tokens.touch(0o600)
+    tokens.write_text(done.stdout)
+    with serving(home, "--token-file", str(tokens)) as server:
+        with flight.connect(server.address, "QM1", token=token) as remote:
+            assert remote.put_batch("Q", [b"1"]).messages == 1
+        with pytest.raises(penstock.MQError, match="bearer token"):
+            flight.connect(server.address, "QM1", token="wrong")
+        said = server.end()
+    assert "refused: no token, or a wrong one" in said and token not in said
+
+
+def test_it_ends_in_order_and_leaves_what_was_prepared(
+    qm: penstock.QueueManager, home: Path
+) -> None:
+    qm.define("QLOCAL", "Q")
+    with serving(home, "--without-token") as server:
+        with flight.connect(server.address, "QM1") as remote:
+            remote.prepare_put("Q", [b"1"], unit="u")
+        assert qm.status().attached == 2
+        server.end()
+    assert qm.status().attached == 1 and len(qm.recover()) == 2
+    with (
+        serving(home, "--without-token") as server,
+        flight.connect(server.address, "QM1") as remote,
+    ):
+        assert remote.commit("u").state == "committed"
+
+
+def test_a_queue_manager_can_be_ended_and_started_again_under_it(home: Path) -> None:
+    penstock.create("QM1", home)
+    with penstock.connect("QM1", home) as qm:
+        qm.define("QLOCAL", "Q")
+    with serving(home, "--without-token") as server:
+        with flight.connect(server.address, "QM1", retry_seconds=0.2) as remote:
+            remote.put_batch("Q", [b"1"])
+            done = subprocess.run(
+                [PROGRAM, "end", "QM1", "--home", home, "-w"],
+                capture_output=True, text=True, check=False, timeout=60,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            until = time.monotonic() + 60
+            while True:  # the first connection after the end starts it again
+                try:
+                    assert remote.put_batch("Q", [b"2"], unit="again").messages == 1
+                    break
+                except penstock.MQError:
+                    assert time.monotonic() < until
+                    time.sleep(0.1)
+            assert remote.queues() == {"Q": 2}
+        server.end()
+    penstock.delete("QM1", home)
