@@ -88,6 +88,23 @@ def test_a_hundred_thousand_messages_come_whole_and_in_order(
     assert left(qm) == [] and qm.recover() == []
 
 
+def test_a_large_put_that_is_answered_before_its_end_is_no_lost_connection(
+    serve: Serve, qm: penstock.QueueManager
+) -> None:
+    table = pa.table({"body": [b"x" * 200] * 100_000})
+    with connected(serve()) as remote:
+        remote.put_batch("Q", table, unit="u")
+        for _ in range(3):
+            assert remote.put_batch("Q", table, unit="u").state == "committed"
+        with pytest.raises(penstock.UnknownObjectName):
+            remote.put_batch("NONE", table)
+        qm.alter("QLOCAL", "Q", maxdepth=100_001)
+        with pytest.raises(penstock.QueueFull):
+            remote.put_batch("Q", table)
+        assert remote.queues() == {"Q": 100_000}
+    assert qm.recover() == []
+
+
 def test_errors_are_those_of_mq(serve: Serve, qm: penstock.QueueManager) -> None:
     with connected(serve()) as remote:
         for call in (

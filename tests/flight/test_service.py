@@ -200,8 +200,13 @@ def test_a_take_larger_than_a_unit_of_work_is_read_in_order(calls: Calls) -> Non
     assert calls.qm.recover() == [] and calls.left() == []
 
 
-def test_what_puts_cannot_be_read(calls: Calls) -> None:
+def test_a_unit_either_puts_or_takes(calls: Calls) -> None:
     calls.put(numbered(2))
+    with pytest.raises(penstock.InvalidValue, match="unit u puts: it cannot take"):
+        calls.take("u")
+    calls.take("t")
+    with pytest.raises(penstock.InvalidValue, match="of another content"):
+        calls.put(numbered(2), unit="t")
     with pytest.raises(penstock.InvalidValue, match="there is nothing to read"):
         calls.read("u")
 
@@ -375,6 +380,25 @@ def test_what_is_not_committed_within_the_lease_is_backed_out(calls: Calls, agai
     with pytest.raises(penstock.UnknownXid, match="its lease is over"):
         short.end("commit")
     assert short.put(numbered(2))["state"] == "prepared"
+
+
+def test_a_commit_that_was_interrupted_leaves_nothing_behind_its_lease(
+    calls: Calls, again: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls.put(numbered(3))
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(penstock.QueueManager, "commit_prepared", die)
+        with pytest.raises(KeyboardInterrupt):
+            calls.end("commit")
+    time.sleep(0.1)
+    short = again(lease=0.05)
+    short.service.queues(ANYBODY, Request("queues", "QM1"))  # it is connected
+    short.service.look()
+    assert short.qm.recover() == [] and short.left() == []
 
 
 def test_a_put_whose_client_sends_nothing_holds_no_unit(calls: Calls, again: Any) -> None:

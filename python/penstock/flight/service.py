@@ -144,6 +144,8 @@ class Service:
         qm = self._manager(request.manager)
         known = self._begin(qm, request, unit)
         if known is not None and known["state"] == "committed":
+            for _ in batches:  # a client that is answered while it sends takes that for an error
+                pass
             return known
         put = _Put(qm, request, unit)
         with self._lock:
@@ -163,7 +165,7 @@ class Service:
         if known is None:
             self._sweep(qm, unit, keep=put.word)
             return put.prepare()
-        if known["state"] == "prepared" and known["sum"] != put.sum:
+        if known["state"] == "prepared" and known.get("sum") != put.sum:
             raise _wrong(
                 f"unit {unit.name}, attempt {request.attempt}, was put with {known['messages']} "
                 f"messages of another content: a call is repeated with the same rows, new ones "
@@ -182,14 +184,14 @@ class Service:
         unit = Unit(access.name, request.unit)
         qm = self._manager(request.manager)
         known = self._begin(qm, request, unit)
-        if known is not None:
-            return known
         with self._locked(request.manager, unit):
-            known = self._known(qm, request, unit)
-            if known is not None:
-                return known
-            self._sweep(qm, unit)
-            return _take(qm, request, unit)
+            known = known or self._known(qm, request, unit)
+            if known is None:
+                self._sweep(qm, unit)
+                return _take(qm, request, unit)
+        if "sum" in known:
+            raise _wrong(f"unit {unit.name} puts: it cannot take")
+        return known
 
     # ---- deciding ----
 
@@ -306,6 +308,9 @@ class Service:
                 for run in unit.runs(qm.recover()):
                     if due.issuperset(run.xids()):
                         _back_out(qm, run)
+                if unit.ledger in due:  # of a commit that was interrupted
+                    with suppress(UnknownXid):
+                        qm.backout_prepared(unit.ledger)
 
     def close(self) -> None:
         """Backs out what is being put, and disconnects."""
