@@ -1,4 +1,4 @@
-"""A TCP proxy between clients and a server, which cuts connections when it is told to."""
+"""A TCP proxy between clients and a server, which cuts or silences connections."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 
 
 class Proxy:
-    """Carries bytes between a client and a server, until it is told to cut or to stall."""
+    """Carries bytes between a client and a server, until it is told to cut or to be silent."""
 
     def __init__(self, address: str) -> None:
         host, port = address.removeprefix("grpc://").rsplit(":", 1)
@@ -18,6 +18,7 @@ class Proxy:
         self.most = 1 << 62  # bytes to the server, after which the connection is cut
         self.cuts = 0
         self.open: list[socket.socket] = []
+        self.silent: set[socket.socket] = set()
         self.lock = threading.Lock()
         threading.Thread(target=self.accept, daemon=True).start()
 
@@ -39,6 +40,8 @@ class Proxy:
     def carry(self, source: socket.socket, sink: socket.socket, counts: bool) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
+                if source in self.silent:
+                    continue
                 if counts and not self.may_pass(len(data)):
                     break
                 sink.sendall(data)
@@ -55,6 +58,10 @@ class Proxy:
             self.cuts += 1
             self.most = 1 << 62
             return False
+
+    def silence(self) -> None:
+        """From now on nothing passes through the connections that there are, which stay open."""
+        self.silent = set(self.open)
 
     def cut(self) -> None:
         """Ends the connections that there are."""

@@ -22,6 +22,7 @@ from penstock import flight
 from penstock.errors import MQError
 from penstock.flight.access import Access
 from penstock.flight.client import RemoteQueueManager
+from penstock.flight.service import Service
 
 Serve = Callable[..., str]
 
@@ -305,3 +306,47 @@ def test_a_link_that_is_cut_while_rows_are_read_is_an_error_and_they_are_read_ag
     finally:
         proxy.close()
     assert left(qm) == [] and qm.recover() == []
+
+
+def test_a_call_that_takes_long_is_not_given_up(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    real, times = Service.queues, []
+
+    def slow(*given: Any) -> Any:
+        times.append(time.monotonic())
+        if len(times) > 1:
+            time.sleep(8)  # servers of gRPC end a connection with pings after some seconds
+        return real(*given)
+
+    monkeypatch.setattr(Service, "queues", slow)
+    with connected(serve()) as remote:
+        assert remote.queues() == {"Q": 0}
+    assert len(times) == 2 and "pings" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("call", ["put", "take", "read"])
+def test_a_link_that_is_silent_is_given_up_after_call_seconds(
+    serve: Serve, qm: penstock.QueueManager, call: str
+) -> None:
+    bodies = [b"%04d" % n * 100 for n in range(2_500)]
+    address = serve()
+    with connected(address) as direct:
+        if call != "put":
+            direct.put_batch("Q", bodies, unit="before")
+    proxy = Proxy(address)
+    try:
+        with connected(proxy.address, retry_seconds=60, call_seconds=1) as remote:
+            taken = remote.take("Q", unit="t") if call == "read" else None
+            proxy.silence()
+            begin = time.monotonic()
+            if call == "put":
+                assert remote.put_batch("Q", bodies, unit="u").messages == len(bodies)
+            elif taken is None:
+                assert len(remote.take("Q", unit="t")) == len(bodies)
+            else:
+                assert taken.read_all().num_rows == len(bodies)
+            assert time.monotonic() - begin < 30
+    finally:
+        proxy.close()
+    assert left(qm) == (bodies if call == "put" else [])

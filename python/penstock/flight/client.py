@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
@@ -34,13 +36,16 @@ __all__ = ["RemoteQueueManager", "Result", "Taken"]
 _Made = TypeVar("_Made")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0  # seconds between two tries
 _CHUNK_ROWS = 10_000  # of a record batch that is sent
-_KEEPALIVE_MS = 1_000  # a cut link is noticed in about two of them
+_SLOWEST = 1 << 20  # bytes a second that a put moves, at least
 _OPTIONS = [
-    ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
-    ("grpc.keepalive_timeout_ms", _KEEPALIVE_MS),
-    ("grpc.keepalive_permit_without_calls", 1),
-    ("grpc.http2.max_pings_without_data", 0),
+    # Frequent pings would be answered by servers with the end of the connection (too_many_pings,
+    # after some seconds without rows), so there are hardly any: what is not acknowledged by the
+    # other host within the timeout is noticed by TCP, what is not answered by the deadlines.
+    ("grpc.keepalive_time_ms", 600_000),
+    ("grpc.keepalive_timeout_ms", 2_000),
+    ("grpc.http2.ping_timeout_ms", 10_000),
     ("grpc.max_reconnect_backoff_ms", 1_000),
+    ("grpc.use_local_subchannel_pool", 1),  # a new client is a new connection
 ]
 _LOST = (flight.FlightUnavailableError, flight.FlightTimedOutError, flight.FlightCancelledError)
 
@@ -81,11 +86,11 @@ class RemoteQueueManager:
         if token is not None:
             self._headers.append((b"authorization", b"Bearer " + token.encode("ascii")))
         self._pid = os.getpid()
+        self._tls = _tls(ca, certificate)
+        self._lock = threading.Lock()
         parse(written(Request("queues", manager)), ("queues",))  # the name is one
         try:
-            self._client = flight.FlightClient(
-                endpoint, generic_options=_OPTIONS, **_tls(ca, certificate)
-            )
+            self._client = self._connected()
         except pa.ArrowInvalid as error:
             raise InvalidValue(ReasonCode.OPTIONS_ERROR, f"{endpoint!r}: {error}") from None
         try:
@@ -217,17 +222,33 @@ class RemoteQueueManager:
 
     def _read_all(self, unit: str, attempt: int) -> pa.Table:
         """The same as a table, begun anew when the connection is lost."""
-        ticket = flight.Ticket(_checked(Request("read", self.name, unit=unit, attempt=attempt)))
-        options = self._options(is_long=True)
-        return self._again(lambda: self._client.do_get(ticket, options).read_all())
+        text = _checked(Request("read", self.name, unit=unit, attempt=attempt))
+
+        def call() -> pa.Table:
+            schema, batches = self._opened(text)
+            return pa.Table.from_batches(list(batches), schema)
+
+        return self._again(call)
+
+    def _opened(self, text: bytes) -> tuple[Any, Iterator[Any]]:
+        """Schema and record batches of a call; waiting for one of them ends after call_seconds."""
+        client, ticket = self._client, flight.Ticket(text)
+
+        def opened() -> Any:
+            reader = client.do_get(ticket, self._options(None))
+            return reader, reader.schema
+
+        reader, schema = _within(self._call_seconds, opened)
+        watch = _Watch(reader.cancel, self._call_seconds)
+        return schema, _chunks(reader, watch)
 
     def _acted(self, request: Request) -> list[dict[str, Any]]:
         text = _checked(request)
 
         def call() -> list[dict[str, Any]]:
             action = flight.Action(request.op, text)
-            return [json.loads(one.body.to_pybytes())
-                    for one in self._client.do_action(action, self._options())]  # fmt: skip
+            answers = self._client.do_action(action, self._options(self._call_seconds))
+            return [json.loads(one.body.to_pybytes()) for one in answers]
 
         return self._again(call)
 
@@ -235,15 +256,15 @@ class RemoteQueueManager:
         text = _checked(request)
 
         def call() -> pa.RecordBatchReader:
-            reader = self._client.do_get(flight.Ticket(text), self._options(is_long=True))
-            schema = reader.schema
-            return pa.RecordBatchReader.from_batches(schema, _batches(reader))
+            schema, batches = self._opened(text)
+            return pa.RecordBatchReader.from_batches(schema, _of_mq(batches))
 
         return self._again(call)
 
     def _put(self, request: Request, table: Any) -> dict[str, Any]:
         descriptor = flight.FlightDescriptor.for_command(_checked(request))
-        writer, answers = self._client.do_put(descriptor, table.schema, self._options(is_long=True))
+        options = self._options(self._call_seconds + table.nbytes / _SLOWEST)
+        writer, answers = self._client.do_put(descriptor, table.schema, options)
         with writer:
             writer.write_table(table, max_chunksize=_CHUNK_ROWS)
             writer.write_metadata(written_end(table.num_rows))
@@ -254,10 +275,18 @@ class RemoteQueueManager:
         found: dict[str, Any] = json.loads(answer.to_pybytes())
         return found
 
-    def _options(self, is_long: bool = False) -> Any:
-        """Of a call; one with rows lasts as long as it moves, which keepalive watches."""
-        timeout = None if is_long else self._call_seconds
-        return flight.FlightCallOptions(timeout=timeout, headers=self._headers)
+    def _options(self, seconds: float | None) -> Any:
+        """Of a call with that deadline."""
+        return flight.FlightCallOptions(timeout=seconds, headers=self._headers)
+
+    def _connected(self) -> Any:
+        return flight.FlightClient(self.endpoint, generic_options=_OPTIONS, **self._tls)
+
+    def _renew(self, lost: Any) -> None:
+        """Connects anew, unless another thread has; calls of others end with the old connection."""
+        with self._lock:
+            if self._client is lost:
+                self._client = self._connected()
 
     def _again(self, call: Callable[[], _Made]) -> _Made:
         """Calls until the server answers; raises the errors of MQ."""
@@ -268,6 +297,7 @@ class RemoteQueueManager:
             )
         end, pause = time.monotonic() + self._retry_seconds, _FIRST_PAUSE
         while True:
+            used = self._client
             try:
                 return call()
             except _LOST as error:
@@ -280,6 +310,7 @@ class RemoteQueueManager:
             except pa.ArrowException as error:
                 raise _of_flight(self.endpoint, error) from error
             time.sleep(pause)
+            self._renew(used)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
 
@@ -367,10 +398,71 @@ def _table(rows: Any) -> Any:
     raise InvalidType(ReasonCode.OPTIONS_ERROR, text)
 
 
-def _batches(reader: Any) -> Any:
+def _within(seconds: float, call: Callable[[], Any]) -> Any:
+    """The result of a call that has no deadline of its own, and cannot be cancelled yet."""
+    done: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+
+    def run() -> None:
+        try:
+            done.put((call(), None))
+        except BaseException as error:
+            done.put((None, error))
+
+    threading.Thread(target=run, daemon=True).start()
     try:
-        for chunk in reader:
+        result, error = done.get(timeout=seconds)
+    except Empty:
+        raise flight.FlightTimedOutError(f"no answer within {seconds} s") from None
+    if error is not None:
+        raise error
+    return result
+
+
+class _Watch:
+    """Ends a call that is waited for too long; counts the time in its blocks alone."""
+
+    def __init__(self, cancel: Callable[[], object], seconds: float) -> None:
+        self._cancel, self._seconds = cancel, seconds
+        self._since: float | None = None
+        self._ended = threading.Event()
+        threading.Thread(target=self._look, daemon=True).start()
+
+    def __enter__(self) -> None:
+        self._since = time.monotonic()
+
+    def __exit__(self, *_: object) -> None:
+        self._since = None
+
+    def end(self) -> None:
+        """Looks no more."""
+        self._ended.set()
+
+    def _look(self) -> None:
+        while not self._ended.wait(min(1.0, self._seconds / 4)):
+            since = self._since
+            if since is not None and time.monotonic() - since > self._seconds:
+                self._cancel()
+                return
+
+
+def _chunks(reader: Any, watch: _Watch) -> Iterator[Any]:
+    """The record batches of a call."""
+    try:
+        while True:
+            with watch:
+                try:
+                    chunk = reader.read_chunk()
+                except StopIteration:
+                    return
             yield chunk.data
+    finally:
+        watch.end()
+
+
+def _of_mq(batches: Iterator[Any]) -> Iterator[Any]:
+    """The same, with errors of MQ."""
+    try:
+        yield from batches
     except pa.ArrowException as error:
         raise _of_flight("reading", error) from error
 
