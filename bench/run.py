@@ -12,12 +12,14 @@ missed and does not change the status.
 from __future__ import annotations
 
 import argparse
+import compileall
 import sys
 from pathlib import Path
 
 import pytest
 
 BENCH = Path(__file__).resolve().parent
+PACKAGE = BENCH.parent / "python" / "penstock"
 
 
 def main(arguments: list[str]) -> int:
@@ -26,6 +28,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--quick", action="store_true", help="small counts, no result file")
     parser.add_argument("--results", type=Path, default=BENCH / "results", metavar="DIRECTORY")
     known, others = parser.parse_known_args(arguments)
+    for folder in (BENCH, PACKAGE):  # as pip does: short-lived processes must not compile it
+        compileall.compile_dir(folder, quiet=1)
     files = [str(BENCH / name) for name in others if name.endswith(".py")]
     options = [text for text in others if not text.endswith(".py")]
     options += ["-c", str(BENCH / "pytest.ini"), "--rootdir", str(BENCH)]

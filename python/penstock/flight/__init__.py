@@ -1,7 +1,7 @@
 """Queue managers beyond one host: bulk data through Arrow Flight.
 
 ``penstock serve`` is the server, on the queue managers' host; :func:`connect` is for programs
-elsewhere, producers and notebooks:
+elsewhere, producers and notebooks::
 
     remote = penstock.flight.connect("grpc+tls://host:8815", "QM1", token=token, ca="ca.pem")
     remote.put_batch("ORDERS", [b"bolts", b"nuts"], unit="order-4711")
