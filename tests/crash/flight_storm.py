@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import shutil
 import signal
@@ -36,6 +35,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "flight")]
 
 from flight_proxy import Proxy  # noqa: E402
+from pid_namespace import inside_namespace  # noqa: E402
 
 import penstock  # noqa: E402
 from penstock import flight  # noqa: E402
@@ -245,16 +245,6 @@ def free_port() -> int:
         found.bind(("127.0.0.1", 0))
         port: int = found.getsockname()[1]
     return port
-
-
-def inside_namespace() -> None:
-    """Runs this program again in a new PID namespace."""
-    if os.environ.get("STORM_INSIDE"):
-        return
-    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    os.environ["STORM_INSIDE"] = "1"
-    command = ["unshare", *user, "--pid", "--fork", "--kill-child", "--mount-proc"]
-    os.execvp("unshare", [*command, sys.executable, *sys.argv])
 
 
 def main() -> None:

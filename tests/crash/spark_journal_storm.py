@@ -37,8 +37,9 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "journal"), str(HERE.parent), str(HERE)]
 
 from event_model import EventModel  # noqa: E402
+from pid_namespace import inside_namespace  # noqa: E402
 from spark_dying import JOURNAL_POINTS  # noqa: E402
-from spark_storm import MANAGER, Driver, Storm, inside_namespace  # noqa: E402
+from spark_storm import MANAGER, Driver, Storm  # noqa: E402
 
 import penstock  # noqa: E402
 

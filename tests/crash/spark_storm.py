@@ -45,6 +45,7 @@ import pyarrow.parquet
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
+from pid_namespace import inside_namespace  # noqa: E402
 from spark_dying import IN_WORKERS, POINTS  # noqa: E402
 
 import penstock  # noqa: E402
@@ -386,16 +387,6 @@ class Storm:
         taken = sum(ledger.taken.total() for ledger in self.programs.ledgers)
         on = ", ".join(f"{count} on {name}" for name, count in self.counts.items())
         return f"{put} messages, {taken} of them taken by others beside the streams, {on}"
-
-
-def inside_namespace() -> None:
-    """Runs this program again in a new PID namespace."""
-    if os.environ.get("STORM_INSIDE"):
-        return
-    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    os.environ["STORM_INSIDE"] = "1"
-    command = ["unshare", *user, "--pid", "--fork", "--kill-child", "--mount-proc"]
-    os.execvp("unshare", [*command, sys.executable, *sys.argv])
 
 
 def main() -> None:
