@@ -72,6 +72,18 @@ def numbered(count: int) -> list[bytes]:
     return [b"%04d" % n for n in range(count)]
 
 
+def interrupt_a_commit(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server dies when the ledger's entry is prepared."""
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(penstock.QueueManager, "commit_prepared", die)
+        with pytest.raises(KeyboardInterrupt):
+            calls.end("commit")
+
+
 @pytest.fixture
 def calls(qm: penstock.QueueManager, home: Path) -> Iterator[Calls]:
     qm.define("QLOCAL", "Q")
@@ -349,14 +361,7 @@ def test_a_server_that_dies_in_a_commit_is_asked_again(
     calls: Calls, again: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls.put(numbered(3))
-
-    def die(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(penstock.QueueManager, "commit_prepared", die)
-        with pytest.raises(KeyboardInterrupt):
-            calls.end("commit")
+    interrupt_a_commit(calls, monkeypatch)
     assert len(calls.qm.recover()) == 3  # part, end, and the ledger's
     other = again()
     assert other.end("commit")["state"] == "committed"
@@ -386,14 +391,7 @@ def test_a_commit_that_was_interrupted_leaves_nothing_behind_its_lease(
     calls: Calls, again: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls.put(numbered(3))
-
-    def die(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(penstock.QueueManager, "commit_prepared", die)
-        with pytest.raises(KeyboardInterrupt):
-            calls.end("commit")
+    interrupt_a_commit(calls, monkeypatch)
     time.sleep(0.1)
     short = again(lease=0.05)
     short.service.queues(ANYBODY, Request("queues", "QM1"))  # it is connected

@@ -88,13 +88,13 @@ class RemoteQueueManager:
         self._pid = os.getpid()
         self._tls = _tls(ca, certificate)
         self._lock = threading.Lock()
-        parse(written(Request("queues", manager)), ("queues",))  # the name is one
+        _checked(Request("units", manager))  # the name is one
         try:
             self._client = self._connected()
         except pa.ArrowInvalid as error:
             raise InvalidValue(ReasonCode.OPTIONS_ERROR, f"{endpoint!r}: {error}") from None
         try:
-            self.queues()
+            self.units()  # the server is there, and the token allows it
         except BaseException:
             self._client.close()
             raise

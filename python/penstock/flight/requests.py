@@ -28,7 +28,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
 
 from ..constants import ReasonCode
 from ..errors import InvalidValue, MQError, error_for
@@ -146,5 +145,4 @@ def error_of(text: bytes) -> MQError | None:
         return None
     if not isinstance(reason, int) or not isinstance(said, str):
         return None
-    made: Any = error_for(reason, said)
-    return made if isinstance(made, MQError) else None
+    return error_for(reason, said)

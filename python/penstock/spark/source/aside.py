@@ -169,6 +169,7 @@ class Aside:
         self,
         qm: QueueManager,
         batch: Batch,
+        there: Mapping[Xid, str],
         noted: list[Any],
         taken: list[PreparedStatus],
         is_new: bool,
@@ -178,6 +179,7 @@ class Aside:
         Args:
             qm: The connection.
             batch: The micro-batch.
+            there: Its aside units, of all queues, as units.asides() has them.
             noted: What its offset says of the rule.
             taken: Its units with messages of the queue, in order.
             is_new: Whether messages of it were taken just now.
@@ -186,8 +188,7 @@ class Aside:
             SourceError: The query declares another type of body than when it began the micro-batch.
             MQError: A message can be put nowhere.
         """
-        asides = units.asides(qm.recover(), batch.stream).get(batch.number, {})
-        parsed = {xid: _Name.parse(rest) for xid, rest in asides.items()}
+        parsed = {xid: _Name.parse(rest) for xid, rest in there.items()}
         names = {xid: name for xid, name in parsed.items() if name.queue == batch.queue}
         noted = noted or [*KEEP_ALL, self._kind]
         if names and self._is_whole(qm, names):

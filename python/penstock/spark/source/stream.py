@@ -547,11 +547,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for status in found:
             by_queue.setdefault(units.queue_of(status.xid) or "", []).append(status)
         is_new = self._taker.newest == end["unit"]
+        there = units.asides(qm.recover(), self._stream).get(end["unit"], {})
         rules = {}
         for place, name in enumerate(sorted({*end["parts"], *by_queue})):
             batch = Batch(self._stream, end["unit"], place)
             noted, own = end.get("aside", {}).get(name, []), by_queue.get(name, [])
-            rules[name] = self._aside(name).settle(qm, batch, noted, own, is_new)
+            rules[name] = self._aside(name).settle(qm, batch, there, noted, own, is_new)
         return {name: rule for name, rule in rules.items() if rule != KEEP_ALL}
 
     def _lost(self, text: str) -> None:
