@@ -10,11 +10,11 @@ import threading
 class Proxy:
     """Carries bytes between a client and a server, until it is told to cut or to be silent."""
 
-    def __init__(self, address: str) -> None:
-        host, port = address.removeprefix("grpc://").rsplit(":", 1)
-        self.target = (host, int(port))
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"grpc://127.0.0.1:{self.listener.getsockname()[1]}"
+    def __init__(self, address: str, host: str = "127.0.0.1") -> None:
+        target, port = address.removeprefix("grpc://").rsplit(":", 1)
+        self.target = (target, int(port))
+        self.listener = socket.create_server((host, 0))
+        self.address = f"grpc://{host}:{self.listener.getsockname()[1]}"
         self.most = 1 << 62  # bytes to the server, after which the connection is cut
         self.cuts = 0
         self.open: list[socket.socket] = []

@@ -145,6 +145,35 @@ def test_too_many_calls_are_tried_again(serve: Serve, qm: penstock.QueueManager)
     assert sorted(left(qm)) == [b"%d" % n for n in range(8)]
 
 
+@pytest.mark.parametrize("leaves", [False, True], ids=["reads", "leaves"])
+def test_rows_count_as_a_call_until_they_are_read_or_the_client_has_gone(
+    serve: Serve, qm: penstock.QueueManager, leaves: bool
+) -> None:
+    with qm.queue("Q") as queue:
+        for _ in range(20):  # more than the buffers between the two hold
+            queue.put_batch([b"x" * 100_000] * 40)
+    address = serve(most_calls=1)
+    reading = penstock.flight.connect(address, "QM1")
+    with connected(address, retry_seconds=0.3) as other:
+        batches = reading.browse("Q")
+        rows = next(batches).num_rows
+        with pytest.raises(MQError, match="2009"):
+            other.queues()
+        if leaves:
+            reading.close()
+            del batches
+        else:
+            assert rows + sum(batch.num_rows for batch in batches) == 800
+        end = time.monotonic() + 30
+        while True:
+            try:
+                assert other.queues() == {"Q": 800}
+                break
+            except MQError:
+                assert time.monotonic() < end
+    reading.close()
+
+
 # ---- who may ----
 
 
@@ -347,5 +376,6 @@ def test_a_link_that_is_silent_is_given_up_after_call_seconds(
                 assert taken.read_all().num_rows == len(bodies)
             assert time.monotonic() - begin < 30
     finally:
+        proxy.cut()  # else the server's end waits for what was silenced
         proxy.close()
     assert left(qm) == (bodies if call == "put" else [])

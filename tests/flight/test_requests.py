@@ -33,7 +33,8 @@ Json = st.recursive(
 
 @pytest.mark.parametrize("op", OPS)
 def test_what_is_written_is_read_back(op: str) -> None:
-    given = {"manager": "QM1", "queue": "Q", "unit": "u", "attempt": 1, "messages": 5, "bytes": 6}
+    given = {"manager": "QM1", "queue": "Q", "unit": "u", "attempt": 1, "messages": 5, "bytes": 6,
+             "columns": ("priority", "body")}  # fmt: skip
     request = Request(op, **{name: given[name] for name in FIELDS[op]})  # type: ignore[arg-type]
     assert parse(written(request), OPS) == request == parse(written(request), (op,), op)
 
@@ -55,6 +56,7 @@ def test_what_is_written_is_read_back(op: str) -> None:
         ({"attempt": 1.0}, "attempt is 1.0"),
         ({"messages": -1}, "messages is -1"),
         ({"bytes": 1 << 63}, "bytes is 9223372036854775808"),
+        ({"columns": ["a"]}, "fields manager, queue"),
     ],
 )
 def test_what_is_no_request_is_refused(change: dict[str, Any], text: str | None) -> None:

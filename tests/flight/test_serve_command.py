@@ -132,3 +132,20 @@ def test_a_queue_manager_can_be_ended_and_started_again_under_it(home: Path) -> 
             assert remote.queues() == {"Q": 2}
         server.end()
     penstock.delete("QM1", home)
+
+
+def test_it_ends_soon_though_a_client_does_not_read_its_rows(
+    qm: penstock.QueueManager, home: Path
+) -> None:
+    qm.define("QLOCAL", "LARGE", maxdepth=10_000)
+    with qm.queue("LARGE") as queue:
+        for _ in range(20):  # more than the buffers between the two hold
+            queue.put_batch([b"x" * 100_000] * 40)
+    with serving(home, "--without-token") as server:
+        remote = penstock.flight.connect(server.address, "QM1")
+        rows = remote.browse("LARGE")
+        assert next(rows).num_rows
+        begin = time.monotonic()
+        assert server.end().endswith("ended\n")
+        assert time.monotonic() - begin < 30
+        remote.close()

@@ -8,21 +8,28 @@ either tokens or certificates of clients.
 from __future__ import annotations
 
 import ipaddress
+import os
 import signal
 import stat
+import sys
 import threading
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .common import F, directory_of, fail, home_option, say
 from .terminal import echo
 
+if TYPE_CHECKING:
+    from penstock.flight.server import Extension, Server
+
 DEFAULT_LISTEN = "127.0.0.1:8815"
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _SECONDS = click.FloatRange(min=1)
+_END_SECONDS = 5.0
 
 
 def _options(function: F) -> F:
@@ -111,6 +118,17 @@ def _check(
             fail(f"{path}: others can read or write it: chmod 600 {path}")
 
 
+def _spark(homes: dict[str, Path | None]) -> Extension:
+    """The half of Spark's data source that works here."""
+    from penstock.flight.without_spark import WithoutSpark
+
+    if find_spec("pyspark") is None:
+        return WithoutSpark()
+    from penstock.spark.remote.service import SparkService
+
+    return SparkService(homes)
+
+
 def _is_own(host: str) -> bool:
     if host == "localhost":
         return True
@@ -153,10 +171,11 @@ def _serve(
         secure["verify_client"] = True
         secure["root_certificates"] = client_ca.read_bytes()
     connect = {name: partial(penstock.connect, name, home) for name in qms}
+    spark = _spark(dict.fromkeys(qms, home))
     service = Service(connect, lease, stall)
     scheme = "grpc+tls" if tls is not None else "grpc"
     try:
-        server = Server(f"{scheme}://{listen}", service, tokens, max_calls, **secure)
+        server = Server(f"{scheme}://{listen}", service, tokens, max_calls, [spark], **secure)
     except pa.ArrowException as error:
         fail(f"--listen {listen}: {error}")
     host = listen.rpartition(":")[0]
@@ -165,5 +184,15 @@ def _serve(
         signal.signal(number, lambda *_: ended.set())
     echo(f"serving {', '.join(qms)} at {scheme}://{host}:{server.port}")
     ended.wait()
-    server.shutdown()
+    _end(server)
+
+
+def _end(server: Server) -> None:
+    """Ends the server; what clients have not read of their rows a moment later is left."""
+    ending = threading.Thread(target=server.shutdown, daemon=True)
+    ending.start()
+    ending.join(_END_SECONDS)
     say("ended")
+    if ending.is_alive():  # a call whose client is silent: its thread would hold the process up
+        sys.stdout.flush()
+        os._exit(0)

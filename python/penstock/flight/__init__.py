@@ -51,8 +51,12 @@ def connect(
         ConnectionBroken: 2009: there is no such server, or none in that time.
         NotAuthorized: 2035: the token is wrong, or it does not allow this queue manager.
         UnknownQueueManager: 2058: the server does not serve it.
+        ImportError: There is no pyarrow with Flight.
     """
-    from .client import RemoteQueueManager
+    try:
+        from .client import RemoteQueueManager
+    except ImportError as error:
+        raise ImportError("penstock.flight needs pyarrow: pip install 'penstock[serve]'") from error
 
     return RemoteQueueManager(
         endpoint,

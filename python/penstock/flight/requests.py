@@ -5,8 +5,8 @@ A ticket, the command of a descriptor and the body of an action are a JSON objec
 =========  ==========  ===================================  =======================================
 op         sent as     fields                               answer
 =========  ==========  ===================================  =======================================
-browse     do_get      manager, queue                       rows; nothing is taken
-read       do_get      manager, unit, attempt               rows of what was taken
+browse     do_get      manager, queue, columns              rows; nothing is taken
+read       do_get      manager, unit, attempt, columns      rows of what was taken
 put        do_put      manager, queue, unit, attempt        state, messages
 take       do_action   manager, queue, unit, attempt,       state, messages, bytes
                        messages, bytes
@@ -19,7 +19,9 @@ queues     do_action   manager                              one of each queue: n
 A *unit* is a unit of work with a name that the client gives; its *attempt* counts the client's
 tries. The *state* is ``prepared``, ``committed`` or ``backed out``. The rows of a put are followed
 by metadata, ``{"rows": 17}``: how many there were. Errors carry a JSON object in their extra
-information: the reason code of MQ, and the text.
+information: the reason code of MQ, or the kind of a Refusal, and the text.
+
+Requests of other ops are those of the server's extensions.
 """
 
 from __future__ import annotations
@@ -32,7 +34,17 @@ from dataclasses import dataclass, fields
 from ..constants import ReasonCode
 from ..errors import InvalidValue, MQError, error_for
 
-__all__ = ["MOST_BYTES", "Request", "error_of", "parse", "written", "written_end", "written_error"]
+__all__ = [
+    "MOST_BYTES",
+    "Refusal",
+    "Request",
+    "error_of",
+    "op_of",
+    "parse",
+    "written",
+    "written_end",
+    "written_error",
+]
 
 MOST_BYTES = 64 << 10  # of a request
 _MOST = (1 << 63) - 1
@@ -41,8 +53,8 @@ _NAME = re.compile(r"[A-Za-z0-9./_%]{1,48}")
 
 _OF_UNIT = ("manager", "unit", "attempt")
 FIELDS: Mapping[str, tuple[str, ...]] = {
-    "browse": ("manager", "queue"),
-    "read": _OF_UNIT,
+    "browse": ("manager", "queue", "columns"),
+    "read": (*_OF_UNIT, "columns"),
     "put": ("manager", "queue", "unit", "attempt"),
     "take": ("manager", "queue", "unit", "attempt", "messages", "bytes"),
     "commit": _OF_UNIT,
@@ -63,6 +75,7 @@ class Request:
     attempt: int = 0
     messages: int = 0
     bytes: int = 0
+    columns: tuple[str, ...] = ()  # none: all
 
 
 def written(request: Request) -> bytes:
@@ -100,6 +113,8 @@ def parse(text: bytes, ops: tuple[str, ...], op: str | None = None) -> Request:
         raise _refused(f"fields {', '.join(wanted)} are wanted, not {_shown(sorted(given))}")
     for name, value in given.items():
         _check(name, value)
+    if "columns" in given:
+        given["columns"] = tuple(given["columns"])
     return Request(found, **given)
 
 
@@ -109,6 +124,10 @@ def _check(name: str, value: object) -> None:
         least = 1 if name == "attempt" else 0
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST:
             raise _refused(f"{name} is {_shown(value)}, not a whole number of at least {least}")
+        return
+    if name == "columns":
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise _refused(f"columns is {_shown(value)}, no list of names")
         return
     pattern = _UNIT if name == "unit" else _NAME
     if not isinstance(value, str) or not pattern.fullmatch(value):
@@ -128,21 +147,48 @@ def written_end(rows: int) -> bytes:
     return json.dumps({"rows": rows}).encode()
 
 
+def op_of(text: bytes) -> str | None:
+    """The op of a request of any kind; None: it has none."""
+    try:
+        found = json.loads(text).get("op")
+    except (ValueError, RecursionError, AttributeError):
+        return None
+    return found if isinstance(found, str) else None
+
+
 # ---- errors ----
 
 
-def written_error(error: MQError) -> bytes:
+class Refusal(Exception):
+    """An error of an extension, which is none of MQ.
+
+    Attributes:
+        kind: Which one, for the extension's client.
+        text: A sentence.
+    """
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind, self.text = kind, text
+
+
+def written_error(error: MQError | Refusal) -> bytes:
     """An error as it is sent."""
+    if isinstance(error, Refusal):
+        return json.dumps({"kind": error.kind, "text": error.text}).encode()
     return json.dumps({"reason": int(error.reason), "text": error.text}).encode()
 
 
-def error_of(text: bytes) -> MQError | None:
+def error_of(text: bytes) -> MQError | Refusal | None:
     """The error that was sent; None: none of ours."""
     try:
         found = json.loads(text)
-        reason, said = found["reason"], found["text"]
+        said = found["text"]
+        which = found["kind"] if "kind" in found else found["reason"]
     except (ValueError, TypeError, KeyError):
         return None
-    if not isinstance(reason, int) or not isinstance(said, str):
+    if not isinstance(said, str):
         return None
-    return error_for(reason, said)
+    if isinstance(which, str):
+        return Refusal(which, said)
+    return error_for(which, said) if isinstance(which, int) else None

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 from pyarrow import flight
 
@@ -20,10 +21,10 @@ from penstock.constants import ReasonCode
 from penstock.errors import MQError, error_for
 
 from .access import ANYBODY, Access, access_of
-from .requests import FIELDS, Request, parse, written_end, written_error
+from .requests import FIELDS, Refusal, op_of, parse, written_end, written_error
 from .service import Service
 
-__all__ = ["Server"]
+__all__ = ["Extension", "Server"]
 
 _log = logging.getLogger("penstock.flight")
 
@@ -81,6 +82,78 @@ def _rows(reader: Any) -> Iterator[Any]:
         raise error_for(ReasonCode.CONNECTION_BROKEN, text)
 
 
+class _Place:
+    """One of the calls that the server has at a time."""
+
+    def __init__(self, calls: threading.BoundedSemaphore) -> None:
+        self._calls: threading.BoundedSemaphore | None = calls
+        self.is_kept = False  # beyond the method that answers
+
+    def leave(self) -> None:
+        """Lets another call in; once."""
+        calls, self._calls = self._calls, None
+        if calls is not None:
+            calls.release()
+
+
+class _Admitted(NamedTuple):
+    """A call whose caller is known."""
+
+    access: Access
+    place: _Place
+
+
+class _Sending:
+    """Record batches of an answer, which are read while it is sent. The call lasts, and what reads
+    them is open, until the last one has been sent, or the client has gone.
+    """
+
+    def __init__(
+        self, batches: Iterator[Any], place: _Place, refused: Callable[[str], None]
+    ) -> None:
+        place.is_kept = True
+        self._batches, self._place, self._refused = batches, place, refused
+
+    def __iter__(self) -> _Sending:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return next(self._batches)
+        except (MQError, Refusal) as error:
+            self._refused(str(error))
+            raise flight.FlightServerError(str(error), extra_info=written_error(error)) from None
+
+    def __del__(self) -> None:
+        close = getattr(self._batches, "close", None)
+        if close is not None:
+            close()
+        self._place.leave()
+
+
+class Extension(Protocol):
+    """Answers requests of another op: its name. Its errors are MQError and Refusal."""
+
+    name: str
+
+    def act(self, access: Access, text: bytes) -> list[dict[str, Any]]:
+        """An action of that name."""
+
+    def read(self, access: Access, text: bytes) -> tuple[Any, Iterator[Any]]:
+        """Schema and record batches."""
+
+    def put(
+        self, access: Access, text: bytes, batches: Iterator[Any], schema: Any
+    ) -> dict[str, Any]:
+        """Takes rows."""
+
+    def look(self) -> None:
+        """Called each second."""
+
+    def close(self) -> None:
+        """The server ends."""
+
+
 class Server(flight.FlightServerBase):  # type: ignore[misc]
     """Serves until it is shut down."""
 
@@ -90,6 +163,7 @@ class Server(flight.FlightServerBase):  # type: ignore[misc]
         service: Service,
         tokens: Mapping[str, Access] | None,
         most_calls: int,
+        extensions: Iterable[Extension] = (),
         **tls: Any,
     ) -> None:
         """Listens.
@@ -99,12 +173,14 @@ class Server(flight.FlightServerBase):  # type: ignore[misc]
             service: What it serves.
             tokens: Of access.read(); None: everybody who can connect may do everything.
             most_calls: At a time.
+            extensions: That answer other requests.
             tls: As of FlightServerBase.
 
         Raises:
             pyarrow.ArrowException: It cannot listen there.
         """
         self._service = service
+        self._extensions = {one.name: one for one in extensions}
         self._calls = threading.BoundedSemaphore(most_calls)
         self._ended = threading.Event()
         super().__init__(location, middleware={_ACCESS: _Callers(tokens)}, **tls)
@@ -115,25 +191,45 @@ class Server(flight.FlightServerBase):  # type: ignore[misc]
 
     def do_get(self, context: Any, ticket: Any) -> Any:
         """Rows of a queue or a unit."""
-        with self._answered(context, "do_get") as access:
-            request = parse(ticket.ticket, ("browse", "read"))
-            reading = self._service.browse if request.op == "browse" else self._service.read
-            schema, batches = reading(access, request)
-            return flight.GeneratorStream(schema, self._sent(context, request, batches))
+        with self._answered(context, "do_get") as caller:
+            access = caller.access
+            extension = self._extension(ticket.ticket)
+            if extension is not None:
+                call, (schema, batches) = extension.name, extension.read(access, ticket.ticket)
+            else:
+                request = parse(ticket.ticket, ("browse", "read"))
+                reading = self._service.browse if request.op == "browse" else self._service.read
+                call, (schema, batches) = request.op, reading(access, request)
+            peer = context.peer()
+            refused = partial(self._log_refusal, peer, call)
+            sending = _Sending(batches, caller.place, refused)
+            return flight.GeneratorStream(schema, sending)
 
     def do_put(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
         """Rows for a unit."""
-        with self._answered(context, "do_put") as access:
-            request = parse(descriptor.command or b"", ("put",))
-            answer = self._service.put(access, request, _rows(reader), reader.schema)
+        with self._answered(context, "do_put") as caller:
+            access = caller.access
+            text = descriptor.command or b""
+            extension = self._extension(text)
+            if extension is not None:
+                answer = extension.put(access, text, _rows(reader), reader.schema)
+            else:
+                answer = self._service.put(
+                    access, parse(text, ("put",)), _rows(reader), reader.schema
+                )
             writer.write(json.dumps(answer).encode())
 
     def do_action(self, context: Any, action: Any) -> list[bytes]:
-        """An action of _ACTIONS."""
-        with self._answered(context, f"action {action.type:.20}") as access:
-            request = parse(action.body.to_pybytes(), tuple(_ACTIONS), action.type)
-            answer = getattr(self._service, request.op)(access, request)
-            answers = answer if isinstance(answer, list) else [answer]
+        """An action of _ACTIONS, or of an extension."""
+        with self._answered(context, f"action {action.type:.20}") as caller:
+            access = caller.access
+            text = action.body.to_pybytes()
+            if action.type in self._extensions:
+                answers = self._extensions[action.type].act(access, text)
+            else:
+                request = parse(text, tuple(_ACTIONS), action.type)
+                answer = getattr(self._service, request.op)(access, request)
+                answers = answer if isinstance(answer, list) else [answer]
             return [json.dumps(one).encode() for one in answers]
 
     def list_actions(self, context: Any) -> list[tuple[str, str]]:
@@ -144,43 +240,47 @@ class Server(flight.FlightServerBase):  # type: ignore[misc]
     def shutdown(self) -> None:
         """Ends the calls, and what they have begun."""
         self._ended.set()
+        for one in self._extensions.values():
+            one.close()
         self._service.close()
         super().shutdown()
 
     # ---- around each call ----
 
     @contextmanager
-    def _answered(self, context: Any, call: str) -> Iterator[Access]:
+    def _answered(self, context: Any, call: str) -> Iterator[_Admitted]:
         """Checks the caller; makes errors of MQ those of Flight, and logs them."""
         if not self._calls.acquire(blocking=False):
             self._refused(context, call, "too many calls")
             raise flight.FlightUnavailableError("the server has too many calls at the moment")
+        place = _Place(self._calls)
         try:
             access = context.get_middleware(_ACCESS).access
             if access is None:
                 self._refused(context, call, "no token, or a wrong one")
                 raise flight.FlightUnauthenticatedError("a bearer token of this server is needed")
-            yield access
-        except MQError as error:
+            yield _Admitted(access, place)
+        except (MQError, Refusal) as error:
             self._refused(context, call, str(error))
             raise flight.FlightServerError(str(error), extra_info=written_error(error)) from None
         finally:
-            self._calls.release()
-
-    def _sent(self, context: Any, request: Request, batches: Iterator[Any]) -> Iterator[Any]:
-        """Record batches of an answer, which are read while it is sent."""
-        try:
-            yield from batches
-        except MQError as error:
-            self._refused(context, request.op, str(error))
-            raise flight.FlightServerError(str(error), extra_info=written_error(error)) from None
+            if not place.is_kept:
+                place.leave()
 
     def _refused(self, context: Any, call: str, reason: str) -> None:
-        _log.warning("%s: %s refused: %s", context.peer(), call, reason)
+        self._log_refusal(context.peer(), call, reason)
+
+    def _log_refusal(self, peer: str, call: str, reason: str) -> None:
+        _log.warning("%s: %s refused: %s", peer, call, reason)
+
+    def _extension(self, text: bytes) -> Extension | None:
+        """That answers a request; None: the server itself does."""
+        return self._extensions.get(op_of(text) or "") if self._extensions else None
 
     def _look_at_leases(self) -> None:
         while not self._ended.wait(_LOOK_SECONDS):
-            try:
-                self._service.look()
-            except Exception:
-                _log.exception("a look at leases")
+            for look in (self._service.look, *(one.look for one in self._extensions.values())):
+                try:
+                    look()
+                except Exception:
+                    _log.exception("a look at leases")
