@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import penstock
 from penstock.constants import ReasonCode
 
-from . import host
+from . import acting, host
 from .errors import CannotServe, SourceError
 from .options import Options
 
@@ -45,7 +45,7 @@ def connect(options: Options) -> QueueManager:
     """A connection; messages that it puts name the Spark application. Raises SourceError."""
     with reported(options):
         qm = penstock.connect(options["queueManager"], options["home"], keep_mapping=True)
-    name = host.application()
+    name = acting.application()
     if name is not None:
         qm.name_program(name.encode("ascii", "replace").decode("ascii")[:_NAME_LENGTH])
     return qm

@@ -12,16 +12,27 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from ..base import units
-from .writer import Sink
+from .writer import Run, Sink
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from ..base.options import Options
 
-__all__ = ["StreamWriter"]
+__all__ = ["StreamWriter", "run_of_task"]
 
 _QUERY, _BATCH = "sql.streaming.queryId", "streaming.sql.batchId"
+
+
+def run_of_task() -> Run:
+    """The micro-batch that this process writes a task of."""
+    from pyspark import TaskContext
+
+    task = TaskContext.get()
+    assert task is not None
+    query, batch = task.getLocalProperty(_QUERY), task.getLocalProperty(_BATCH)
+    assert query is not None and batch is not None
+    return Run(query, int(batch), units.new_id()[:12])
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
@@ -33,13 +44,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         """In a task."""
-        from pyspark import TaskContext
-
-        task = TaskContext.get()
-        assert task is not None
-        query, batch = task.getLocalProperty(_QUERY), task.getLocalProperty(_BATCH)
-        assert query is not None and batch is not None
-        return self.sink.put(iterator, query, int(batch), units.new_id()[:12])
+        return self.sink.put(iterator, run_of_task())
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """On the driver: the micro-batch becomes visible, unless it is already."""

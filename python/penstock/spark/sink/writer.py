@@ -57,12 +57,11 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-import warnings
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
@@ -70,7 +69,7 @@ import penstock
 from penstock._mqi_constants import descriptor as mq
 from penstock.constants import ReasonCode
 
-from ..base import host, units
+from ..base import acting, host, units
 from ..base.connection import connected, open_queue, served
 from ..base.errors import DataLoss, SchemaError, SourceError, TooManyUnits
 from ..base.ledger import Ledger, ledger
@@ -84,7 +83,7 @@ if TYPE_CHECKING:
 
     from penstock import Queue, QueueManager, Xid
 
-__all__ = ["BatchWriter", "Sink", "Written"]
+__all__ = ["BatchWriter", "Run", "Sink", "Task", "Written"]
 
 _MOST_ROWS = 1 << 30
 _BATCHES_AHEAD = 2  # of rows, taken from Spark before the ones before them are put
@@ -124,6 +123,51 @@ class Written(WriterCommitMessage):
         return sum(self.counts.values())
 
 
+class Run(NamedTuple):
+    """One run of a write.
+
+    Attributes:
+        sink, version: Of the batch.
+        write: Of this run of a batch sink; a unique text for each task of a streaming sink.
+    """
+
+    sink: str
+    version: int
+    write: str
+
+    @classmethod
+    def of(cls, options: Options) -> Run:
+        """A new one, of a batch sink."""
+        write = units.new_id()
+        if options["txnAppId"] is None:
+            return cls(write, 0, write)
+        sink = hashlib.sha256(options["txnAppId"].encode()).hexdigest()[:32]
+        return cls(sink, options["txnVersion"], write)
+
+
+class Task(NamedTuple):
+    """An attempt of a task; or a part of what it puts.
+
+    Attributes:
+        partition, attempt: As Spark counts them.
+        units, rows: That the task has put before.
+    """
+
+    partition: int
+    attempt: int
+    units: int = 0
+    rows: int = 0
+
+    @classmethod
+    def current(cls) -> Task:
+        """Of this process."""
+        from pyspark import TaskContext
+
+        task = TaskContext.get()
+        assert task is not None
+        return cls(task.partitionId(), task.taskAttemptId())
+
+
 class Sink:
     """The common part of streaming and batch sinks."""
 
@@ -137,43 +181,39 @@ class Sink:
         """Raises MQError when a queue of the options cannot be written."""
         for name in (self.options["queue"], self.options["deadLetterQueue"]):
             if name is not None:
+                acting.check(name, "put")
                 open_queue(qm, name, "output").close()
 
     # ---- in a task ----
 
-    def put(self, rows: Iterator[Any], sink: str, version: int, write: str) -> Written:
+    def put(self, rows: Iterator[Any], run: Run) -> Written:
         """Puts a task's record batches into prepared units.
-
-        Args:
-            rows: Record batches.
-            sink, version: Of the batch.
-            write: This run of a batch sink; a unique text for a streaming sink.
 
         Raises:
             SourceError: The rows cannot be put.
         """
-        from pyspark import TaskContext
-
-        task = TaskContext.get()
-        assert task is not None
         with served(self.options, self.where) as qm:
-            self.check(qm)  # also where there are no rows
-            putting = _Putting(qm, self.options, (sink, version, write), task)
-            try:
-                _put_all(qm, putting, rows)
-                if putting.is_volatile:
-                    keeper.keep(qm, self.options["home"], sink, version)
-                if putting.is_late():
-                    putting.back_out()
-                    keeper.release(qm, sink, version)
-            except BaseException:
+            return self.put_into(qm, rows, run, Task.current())
+
+    def put_into(self, qm: QueueManager, rows: Iterator[Any], run: Run, task: Task) -> Written:
+        """The same over a connection, in that task."""
+        self.check(qm)  # also where there are no rows
+        putting = _Putting(qm, self.options, run, task)
+        try:
+            _put_all(qm, putting, rows)
+            if putting.is_volatile:
+                keeper.keep(qm, self.options["home"], run.sink, run.version)
+            if putting.is_late():
                 putting.back_out()
-                raise
-            finally:
-                putting.close()
+                keeper.release(qm, run.sink, run.version)
+        except BaseException:
+            putting.back_out()
+            raise
+        finally:
+            putting.close()
         counts = {str(xid): count for xid, count in putting.counts.items()}
         dead = putting.dead.counts if putting.dead is not None else {}
-        return Written(sink, version, task.partitionId(), counts, putting.warnings, dead)
+        return Written(run.sink, run.version, task.partition, counts, putting.warnings, dead)
 
     # ---- on the driver ----
 
@@ -254,10 +294,9 @@ class Sink:
         try:
             ending.sweep(qm, book)
         except penstock.MQError as error:
-            warnings.warn(
+            acting.warn(
                 f"queue manager {self.options['queueManager']}: {error}; units of work of writes "
                 "that have ended are left prepared until the end of the next write",
-                RuntimeWarning,
                 stacklevel=2,
             )
 
@@ -266,12 +305,11 @@ class Sink:
         count = sum(one.warnings for one in written)
         if count:
             # Python shows a text once in a process: each batch has a different one
-            warnings.warn(
+            acting.warn(
                 f"queue manager {self.options['queueManager']}, batch {written[0].version} of sink "
                 f"{written[0].sink}: {count} of "
                 f"{sum(one.messages for one in written)} messages were put with the highest "
                 "priority instead of a higher one: MQRC_PRIORITY_EXCEEDS_MAXIMUM (2049)",
-                RuntimeWarning,
                 stacklevel=2,
             )
 
@@ -281,42 +319,40 @@ class Sink:
             reasons.update(one.dead)
         if reasons:
             text = ", ".join(f"{count} with reason {reason}" for reason, count in reasons.items())
-            warnings.warn(
+            acting.warn(
                 f"queue manager {self.options['queueManager']}, batch {written[0].version} of sink "
                 f"{written[0].sink}: {reasons.total()} of {sum(one.messages for one in written)} "
                 f"rows could not be put and are on {self.options['deadLetterQueue']}: {text}",
-                RuntimeWarning,
                 stacklevel=2,
             )
 
     def drop(
         self,
         messages: Sequence[WriterCommitMessage | None],
-        batch: tuple[str, int, str] | None = None,
+        run: Run | None = None,
     ) -> None:
         """Backs out the units that the tasks prepared; only warns when it cannot.
 
-        With the sink, version and write of a batch write also the units that tasks have prepared
-        without reporting them, and those that they prepare later.
+        With the run of a batch write also the units that tasks have prepared without reporting
+        them, and those that they prepare later.
 
         The batch has failed already, and Spark passes on only the reason of that failure.
         """
         written = [one for one in messages if isinstance(one, Written)]
         xids = [xid for one in written for xid in one.xids]
         try:
-            if xids or batch is not None:
+            if xids or run is not None:
                 with connected(self.options) as qm:
                     for one in written:
                         keeper.release(qm, one.sink, one.version)
                     units.back_out(qm, xids)
-                    if batch is not None:
-                        self._end_failed(qm, *batch)
+                    if run is not None:
+                        self._end_failed(qm, *run)
         except SourceError as error:
             first = f"; the first of them is {xids[0]}" if xids else ""
-            warnings.warn(
+            acting.warn(
                 f"units of work of a batch that failed {'are' if xids else 'may be'} left prepared,"
                 f" `penstock resolve` shows them: {error}{first}",
-                RuntimeWarning,
                 stacklevel=2,
             )
 
@@ -338,24 +374,19 @@ class BatchWriter(DataSourceArrowWriter):
         with connected(options) as qm:
             self.sink.check(qm)
         self.once = options["txnAppId"] is not None
-        self.run = units.new_id()
-        if self.once:
-            self.name = hashlib.sha256(options["txnAppId"].encode()).hexdigest()[:32]
-            self.version = options["txnVersion"]
-        else:
-            self.name, self.version = self.run, 0
+        self.run = Run.of(options)
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         """In a task."""
-        return self.sink.put(iterator, self.name, self.version, self.run)
+        return self.sink.put(iterator, self.run)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """On the driver: all of it becomes visible."""
-        self.sink.end(messages, self.once, self.run)
+        self.sink.end(messages, self.once, self.run.write)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """On the driver: nothing of it does."""
-        self.sink.drop(messages, (self.name, self.version, self.run))
+        self.sink.drop(messages, self.run)
 
 
 # ---- putting ----
@@ -366,13 +397,14 @@ def _put_all(qm: QueueManager, putting: _Putting, rows: Iterator[Any]) -> None:
     the disk, this one takes rows from Spark.
     """
     pending: deque[Future[None]] = deque()
+    put, end = acting.inherited(putting.put), acting.inherited(putting.end)
     with ThreadPoolExecutor(1, "penstock-sink") as thread:
         try:
             for batch in rows:
                 if len(pending) == _BATCHES_AHEAD:
                     pending.popleft().result()
-                pending.append(thread.submit(putting.put, batch))
-            pending.append(thread.submit(putting.end))
+                pending.append(thread.submit(put, batch))
+            pending.append(thread.submit(end))
             while pending:
                 pending.popleft().result()
         except BaseException:
@@ -385,15 +417,12 @@ def _put_all(qm: QueueManager, putting: _Putting, rows: Iterator[Any]) -> None:
 class _Putting:
     """The output of a task: the open unit, and those that are prepared."""
 
-    def __init__(
-        self, qm: QueueManager, options: Options, batch: tuple[str, int, str], task: Any
-    ) -> None:
+    def __init__(self, qm: QueueManager, options: Options, run: Run, task: Task) -> None:
         self.qm = qm
         self.queue: str | None = options["queue"]  # None: a column names it
         self.persistence = _PERSISTENCE[options["persistence"]]
         self.expiry: float | None = options["expiry"]
-        self.batch = batch  # sink, version, write
-        self.attempt = task.partitionId(), task.taskAttemptId()
+        self.run, self.task = run, task
         self.most = min(_UNIT_MESSAGES, int(str(qm.display("QMGR")[0]["maxumsgs"])))
         self.open: dict[str, Queue] = {}
         self.dead: DeadLetters | None = None
@@ -401,7 +430,7 @@ class _Putting:
             target = self._open(options["deadLetterQueue"])
             self.dead = DeadLetters(target, self.persistence, self.expiry)
         self.step = _MOST_ROWS  # rows of a put: fewer after one that could not be put
-        self.rows = self.before = 0  # of the task, so far; before the current record batch
+        self.rows = self.before = task.rows  # of the task; before the current record batch
         self.in_unit = 0
         self.counts: dict[Xid, int] = {}  # messages of the units that are prepared
         self.is_volatile = False  # whether a restart would lose messages of them
@@ -568,14 +597,15 @@ class _Putting:
             for name in _KEYS
             if name in batch.schema.names and batch.column(name)[index].is_valid
         )
-        return f"row {number} of partition {self.attempt[0]}{keys}"
+        return f"row {number} of partition {self.task.partition}{keys}"
 
     def prepare(self) -> None:
         """Ends the open unit, if it has messages."""
         if self.in_unit == 0:
             return
-        sink, version, write = self.batch
-        xid = units.task_unit(sink, version, *self.attempt, len(self.counts), write)
+        sink, version, write = self.run
+        nth = self.task.units + len(self.counts)
+        xid = units.task_unit(sink, version, self.task.partition, self.task.attempt, nth, write)
         self.qm.prepare(xid, wait=False)
         self.counts[xid] = self.in_unit
         self.in_unit = 0
@@ -598,5 +628,6 @@ class _Putting:
 
     def _open(self, name: str) -> Queue:
         if name not in self.open:
+            acting.check(name, "put")
             self.open[name] = open_queue(self.qm, name, "output")
         return self.open[name]

@@ -36,7 +36,6 @@ unit counts, which go into the stream's entry of the ledger.
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,7 +44,7 @@ from penstock.client.dead_letters import dead_letter_queue, header
 from penstock.client.identity_context import identity
 from penstock.constants import ReasonCode
 
-from ..base import units
+from ..base import acting, units
 from ..base.connection import open_queue
 from ..base.errors import SourceError
 from .rules import DEAD_LETTER, FAIL, KEEP_ALL, NULL, Rules
@@ -282,11 +281,10 @@ class Aside:
         qm.prepared_list()  # makes them durable
         if any(counts):
             became = "null" if rules.on_bad == NULL else "moved to the dead-letter queue"
-            warnings.warn(
+            acting.warn(
                 f"queue manager {qm.name}, queue {self._queue}, micro-batch {batch.number} of "
                 f"stream {batch.stream}: {counts.backed_out} messages have reached BOTHRESH and "
                 f"were moved, {counts.bad} bodies could not be decoded and were {became}",
-                RuntimeWarning,
                 stacklevel=4,
             )
 

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import ParamSpec, TypeVar
 
+from ..base.acting import inherited
+
 __all__ = ["Background"]
 
 _Given = ParamSpec("_Given")
@@ -31,10 +33,10 @@ class Background:
     def submit(
         self, work: Callable[_Given, _Made], *given: _Given.args, **named: _Given.kwargs
     ) -> Future[_Made]:
-        """Runs a job after all earlier ones."""
+        """Runs a job after all earlier ones, for whom this thread works."""
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "penstock-background")
-        job = self._thread.submit(work, *given, **named)
+        job = self._thread.submit(inherited(work), *given, **named)
         self._jobs.append(job)  # type: ignore[arg-type]
         return job
 

@@ -15,7 +15,6 @@ are passed over by the task, and what is wrong with their bodies fails nothing.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from ..base import host
+from ..base import acting, host
 from ..base.connection import connected, open_queue, reported, served
 from ..base.errors import OptionError
 from ..base.options import Options
@@ -104,7 +103,7 @@ class BrowseReader(DataSourceReader):
             names = fitting(qm, self.queues)
             if not names:
                 text = f"queue manager {qm.name}: no queue fits queuePattern {self.queues.pattern}"
-                warnings.warn(text, RuntimeWarning, stacklevel=2)
+                acting.warn(text)
             with ExitStack() as opened:
                 queues = [opened.enter_context(self._opened(qm, name)) for name in names]
                 depths = [queue.depth for queue in queues]
@@ -114,8 +113,10 @@ class BrowseReader(DataSourceReader):
 
     @contextmanager
     def _opened(self, qm: QueueManager, name: str) -> Iterator[Queue]:
-        with reported(self.options, name), open_queue(qm, name, "browse") as queue:
-            yield queue
+        with reported(self.options, name):
+            acting.check(name, "browse")
+            with open_queue(qm, name, "browse") as queue:
+                yield queue
 
     def _split(self, queue: Queue, parts: int) -> list[Walk | Interval]:
         """Ranges of a queue, of about the same size."""
@@ -136,21 +137,25 @@ class BrowseReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The messages as record batches."""
         assert isinstance(partition, Ranges)
-        options = self.options
-        schema = arrow_schema(self.schema)
+        with served(self.options, partition.where) as qm:
+            yield from self.rows_of(qm, partition)
+
+    def rows_of(self, qm: QueueManager, partition: Ranges) -> Iterator[Any]:
+        """The same over a connection."""
         from .arrow_from_messages import Rows
 
+        options, schema = self.options, arrow_schema(self.schema)
         rules = Rules(on_bad=options["onBadBody"])
         with_properties = options["includeProperties"]
-        with served(options, partition.where) as qm:
-            for part in partition.ranges:
-                is_arrival = isinstance(part, Interval)
-                build = Rows(part.queue, schema, with_properties, rules, is_arrival, self.choice)
-                with reported(options, part.queue):
-                    if isinstance(part, Interval):
-                        yield from self._read_by_number(qm, build, part)
-                    else:
-                        yield from self._read_in_turn(qm, build, part)
+        for part in partition.ranges:
+            is_arrival = isinstance(part, Interval)
+            build = Rows(part.queue, schema, with_properties, rules, is_arrival, self.choice)
+            with reported(options, part.queue):
+                acting.check(part.queue, "browse")
+                if isinstance(part, Interval):
+                    yield from self._read_by_number(qm, build, part)
+                else:
+                    yield from self._read_in_turn(qm, build, part)
 
     def _read_in_turn(self, qm: QueueManager, build: Rows, part: Walk) -> Iterator[Any]:
         with open_queue(qm, part.queue, "browse") as queue:

@@ -28,9 +28,11 @@ from ..base.connection import open_queue, served
 from ..base.errors import OptionError
 
 if TYPE_CHECKING:
+    from penstock import QueueManager
+
     from ..base.options import Options
 
-__all__ = ["Probe", "State", "attach", "is_probe"]
+__all__ = ["Probe", "State", "ask", "attach", "is_probe"]
 
 Offset = dict[str, Any]
 _QUEUES = 10  # that a task opens, at most
@@ -53,10 +55,15 @@ def is_probe(start: Offset, end: Offset) -> bool:
 def attach(options: Options, partition: Probe) -> None:
     """In a task. Raises SourceError: this process cannot use the queue manager."""
     with served(options, partition.where) as qm:
-        for name in partition.queues:
-            with open_queue(qm, name, "browse") as queue:
-                queue.status()
-        qm.prepared_list()
+        ask(qm, partition)
+
+
+def ask(qm: QueueManager, partition: Probe) -> None:
+    """The same over a connection."""
+    for name in partition.queues:
+        with open_queue(qm, name, "browse") as queue:
+            queue.status()
+    qm.prepared_list()
 
 
 class State:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import penstock
 
+from ..base import acting
 from ..base.connection import open_queue, reported
 from ..base.errors import SourceError
 from ..base.ledger import QUEUE as LEDGER
@@ -47,7 +48,7 @@ class Queues:
         self.choice = QueueChoice.of(options)
         self._open: dict[str, Queue] = {}
         self._next_look = 0.0  # monotonic
-        self._bounds: dict[str, int] | None = None
+        self._bounds: Mapping[str, int] | None = None
 
     def __iter__(self) -> Iterator[Queue]:
         """Those that are open, by name."""
@@ -92,13 +93,15 @@ class Queues:
                 return None
         return self._open[name]
 
-    def bind(self) -> None:
-        """From now on later messages, and those of later queues, are not taken."""
-        bounds = {}
-        for queue in self:
-            with reported(self._options, queue.name):
-                bounds[queue.name] = queue.newest_number
-        self._bounds = bounds
+    def bind(self, newest: Mapping[str, int] | None = None) -> Mapping[str, int]:
+        """From now on later messages, and those of later queues, are not taken.
+
+        newest: The newest message of each queue, by number; None: now. Returned.
+        """
+        if newest is None:
+            newest = self.each(lambda queue: queue.newest_number)
+        self._bounds = newest
+        return newest
 
     def bound(self, name: str) -> int | None:
         """The newest message number that is taken; None: all are."""
@@ -153,8 +156,10 @@ class Queues:
         return {"queue": self.choice.given}
 
     def _opened(self, qm: QueueManager, name: str) -> Queue:
-        with reported(self._options, name), open_queue(qm, name, "browse"):  # refuses an alias
-            return qm.open(name, input=True, browse=True, output=False)
+        with reported(self._options, name):
+            acting.check(name, "get")
+            with open_queue(qm, name, "browse"):  # refuses an alias
+                return qm.open(name, input=True, browse=True, output=False)
 
     def _look_for_new(self, qm: QueueManager) -> list[str]:
         """Names that fit the pattern and are not open; closes queues that fit no more."""
@@ -181,6 +186,7 @@ def fitting(qm: QueueManager, choice: QueueChoice, dead_letters: str | None = No
     pattern = choice.pattern or "*"
     found = qm.display("QLOCAL", re.split(r"[*?]", pattern)[0] + "*")
     fit = [own for own in found if choice(str(own["name"])) and own["usage"] == "NORMAL"]
+    fit = [own for own in fit if acting.sees(str(own["name"]))]
     left_out = {str(own["boqname"]).strip() for own in fit}
     left_out |= {str(qm.display("QMGR")[0]["deadq"]).strip(), dead_letters or "", LEDGER}
     names = {str(own["name"]) for own in fit} - left_out

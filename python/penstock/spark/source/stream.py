@@ -76,9 +76,8 @@ import os
 import signal
 import threading
 import time
-import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from importlib import import_module
@@ -93,7 +92,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from ..base import host, units
+from ..base import acting, host, units
 from ..base.connection import connect, leave, reported, served
 from ..base.errors import DataLoss, SourceError
 from ..base.ledger import ledger
@@ -117,7 +116,7 @@ if TYPE_CHECKING:
 
     from ..base.units import Part
 
-__all__ = ["StreamReader"]
+__all__ = ["StreamReader", "default_limit", "exit_on_sigterm", "warn_of_once"]
 
 _START = {"unit": 0}  # the stream gets its id with its first micro-batch
 _MOST_REPORTED = 100  # queues of a report
@@ -183,26 +182,25 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Before the first micro-batch. Raises SourceError when a queue cannot be got from."""
         qm = self._connected()
         if not any(self._queues):
-            warnings.warn(
+            acting.warn(
                 f"queue manager {qm.name}: there is no queue yet that fits queuePattern "
                 f"{self.options['queuePattern']}",
-                RuntimeWarning,
                 stacklevel=2,
             )
         return dict(_START)
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """From maxMessagesPerTrigger, else maxBytesPerTrigger."""
-        if self.options["maxMessagesPerTrigger"] is not None:
-            return ReadMaxRows(self.options["maxMessagesPerTrigger"])
-        if self.options["maxBytesPerTrigger"] is not None:
-            return ReadMaxBytes(self.options["maxBytesPerTrigger"])
-        return ReadMaxRows(NO_LIMIT)  # ReadAllAvailable comes from Trigger.Once alone
+        return default_limit(self.options)
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Notes the newest messages: later ones are not taken by this run."""
+        self.bind(None)
+
+    def bind(self, newest: Mapping[str, int] | None) -> Mapping[str, int]:
+        """The same with what an earlier reader of this run has noted; None: now. Returns it."""
         self._connected()
-        self._queues.bind()
+        return self._queues.bind(newest)
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """The next number when there is something to take, else ``start``.
@@ -251,7 +249,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         qm = self._connected()
         with self._reported():
-            if self._background.is_idle:
+            if self._ahead is None and self._background.is_idle:
                 self._progress = self._report_of(qm, 0)
         return self._progress
 
@@ -321,7 +319,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The connection of this process, which Spark ends with a signal."""
         if self._qm is None:
             self._qm = connect(self.options)
-            _exit_on_sigterm()
+            exit_on_sigterm()
         return self._qm
 
     def _connected(self) -> QueueManager:
@@ -335,7 +333,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 leave(qm)
                 raise
             self._qm = qm
-            _exit_on_sigterm()
+            exit_on_sigterm()
         return self._qm
 
     def _reported(self) -> AbstractContextManager[None]:
@@ -441,20 +439,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 text += "; onAbandoned=backout: they are back on the queue"
             else:
                 text += "; onAbandoned=ignore: this stream does not see them"
-        warnings.warn(text, RuntimeWarning, stacklevel=3)
+        acting.warn(text, stacklevel=3)
 
     # ---- checking for messages ----
 
     def _warn_of_once(self) -> None:
         """Trigger.Once ends without a sign that its micro-batch is done."""
         if isinstance(self._limit, ReadAllAvailable) and not self._has_listener:
-            warnings.warn(
-                f"{self._queues.choice.text}: Trigger.Once leaves its micro-batch prepared "
-                "until the stream starts again: use Trigger.AvailableNow (availableNow=True), or "
-                "penstock.spark.register(), which commits it when the query has ended",
-                RuntimeWarning,
-                stacklevel=3,
-            )
+            warn_of_once(self._queues.choice.text)
 
     def _next(self, qm: QueueManager, start: Offset) -> Offset:
         """The offset behind ``start``, or that when there is nothing to take."""
@@ -558,7 +550,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _lost(self, text: str) -> None:
         if self.options["failOnDataLoss"]:
             raise DataLoss(text)
-        warnings.warn(text, RuntimeWarning, stacklevel=3)
+        acting.warn(text, stacklevel=3)
 
     # ---- committing ----
 
@@ -567,6 +559,25 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._run(qm, end.get("stream") or self._stream)
         if self._stream and end["unit"] > self._commits.known:
             self._commits.commit(qm, self._stream, end["unit"], end["parts"])
+
+
+def default_limit(options: Options) -> ReadLimit:
+    """From maxMessagesPerTrigger, else maxBytesPerTrigger."""
+    if options["maxMessagesPerTrigger"] is not None:
+        return ReadMaxRows(options["maxMessagesPerTrigger"])
+    if options["maxBytesPerTrigger"] is not None:
+        return ReadMaxBytes(options["maxBytesPerTrigger"])
+    return ReadMaxRows(NO_LIMIT)  # ReadAllAvailable comes from Trigger.Once alone
+
+
+def warn_of_once(queues: str) -> None:
+    """Trigger.Once ends without a sign that its micro-batch is done."""
+    acting.warn(
+        f"{queues}: Trigger.Once leaves its micro-batch prepared until the stream starts again: "
+        "use Trigger.AvailableNow (availableNow=True), or penstock.spark.register(), which commits "
+        "it when the query has ended",
+        stacklevel=4,
+    )
 
 
 def _counted(parts: Iterable[Part]) -> dict[str, int]:
@@ -588,7 +599,7 @@ def _load() -> None:
         import_module(f"penstock.{name}")
 
 
-def _exit_on_sigterm() -> None:
+def exit_on_sigterm() -> None:
     """Makes SIGTERM, with which Spark ends this process, an exit that runs stop().
 
     Only in PySpark's process for a streaming source, where this is the main thread, and only when
@@ -601,4 +612,5 @@ def _exit_on_sigterm() -> None:
 
 
 def _exit(number: int, frame: Any) -> None:
+    signal.signal(number, signal.SIG_IGN)  # a second one does not interrupt stop()
     raise SystemExit(128 + number)
