@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyspark
 import pytest
-from spark_fixture import STDERR, SparkFixture
+from spark_fixture import STDERR, SparkFixture, served
 from spark_steps import Bench, Put, Task
 
 import penstock
@@ -72,7 +72,8 @@ def _standard_error_in(path: Path) -> Iterator[None]:
 @pytest.fixture
 def spark_qm(spark: SparkSession, qm: penstock.QueueManager, home: Path) -> Iterator[SparkFixture]:
     """The session with a new queue manager QM1, which Spark's processes have left afterwards."""
-    yield SparkFixture(spark, qm, home)
+    with served(home) as endpoint:
+        yield SparkFixture(spark, qm, home, endpoint)
     until = time.monotonic() + LEAVE_SECONDS
     while not qm.closed and len(others := qm.process_list()) > 1:  # Spark ends them unawaited
         assert time.monotonic() < until, f"still attached: {others}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import subprocess
 import sys
 import time
@@ -21,16 +23,25 @@ if TYPE_CHECKING:
 AVAILABLE_NOW = {"availableNow": True}
 COMMAND_SECONDS = 120
 WAIT_SECONDS = 240
+NOWHERE = Path("/nowhere")  # no home of queue managers
+THROUGH_A_SERVER = "PENSTOCK_THROUGH_A_SERVER" in os.environ
 STDERR = "spark.penstock.tests.stderr"  # setting of the session: where its standard error goes
 
 
 class SparkFixture:
     """A queue manager that this process keeps running, and a session."""
 
-    def __init__(self, spark: SparkSession, qm: penstock.QueueManager, home: Path) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        qm: penstock.QueueManager,
+        home: Path,
+        endpoint: str | None = None,
+    ) -> None:
         self.spark = spark
         self.qm = qm
         self.home = home
+        self.endpoint = endpoint  # of a server, through which driver and tasks go
 
     def put(self, queue: str, *bodies: bytes, **fields: Any) -> None:
         with self.qm.queue(queue) as q:
@@ -45,7 +56,10 @@ class SparkFixture:
     def set(self, maker: Any, **options: Any) -> Any:
         """A reader or writer of the format, with queue manager, home and these options."""
         maker = maker.format("penstock").option("queueManager", self.qm.name)
-        maker = maker.option("home", str(self.home))
+        if self.endpoint is None or options.get("mode") == "journal":
+            maker = maker.option("home", str(self.home))
+        else:  # as if this were another host
+            maker = maker.option("endpoint", self.endpoint).option("home", str(NOWHERE))
         for name, value in options.items():
             maker = maker.option(name, str(value).lower() if value in (True, False) else value)
         return maker
@@ -102,13 +116,38 @@ class SparkFixture:
 
 
 @contextmanager
+def served(home: Path) -> Iterator[str | None]:
+    """The address of a server in this process, where the tests are to go through one."""
+    if not THROUGH_A_SERVER:
+        yield None
+        return
+    from penstock.flight.server import Server
+    from penstock.flight.service import Service
+    from penstock.spark.remote.service import SparkService
+
+    spark = SparkService({f"QM{number}": home for number in range(1, 10)})
+    server = Server("grpc://127.0.0.1:0", Service({}, 3600, 60), None, 64, [spark])
+    try:
+        yield f"grpc://127.0.0.1:{server.port}"
+    finally:
+        server.shutdown()
+
+
+@contextmanager
 def another(spark_qm: SparkFixture, name: str, **settings: int) -> Iterator[SparkFixture]:
     """A queue manager beside the one that each test has; removed afterwards."""
     penstock.create(name, spark_qm.home, **settings)
     with penstock.connect(name, spark_qm.home) as qm:
-        yield SparkFixture(spark_qm.spark, qm, spark_qm.home)
+        yield SparkFixture(spark_qm.spark, qm, spark_qm.home, spark_qm.endpoint)
         wait_until_alone(qm)
-    penstock.delete(name, spark_qm.home)
+
+    def is_deleted() -> bool:  # a server in this process leaves it when the stream's process ends
+        with contextlib.suppress(penstock.ObjectInUse):
+            penstock.delete(name, spark_qm.home)
+            return True
+        return False
+
+    wait_until(is_deleted)
 
 
 def wait_until_alone(qm: penstock.QueueManager) -> None:

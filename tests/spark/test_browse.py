@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime
 import re
 
-from spark_fixture import SparkFixture, column, failing
+import pytest
+from spark_fixture import THROUGH_A_SERVER, SparkFixture, column, failing
 
 import penstock
 from penstock.spark.base import host
@@ -170,6 +171,7 @@ def test_a_task_elsewhere_ends_before_it_connects(spark_qm: SparkFixture) -> Non
     assert "lives on far: executors must run on the queue manager's host" in text
 
 
+@pytest.mark.skipif(THROUGH_A_SERVER, reason="a server has its own home")
 def test_a_missing_queue_manager_queue_or_home_is_one_sentence(spark_qm: SparkFixture) -> None:
     assert failing(lambda: spark_qm.table("NONE").collect()) == (
         "queue manager QM1, queue NONE: MQRC_UNKNOWN_OBJECT_NAME (2085): there is no queue NONE"

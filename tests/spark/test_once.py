@@ -17,6 +17,7 @@ from spark_steps import START, Bench, plan, rows
 import penstock.spark
 from penstock.spark.base import options
 from penstock.spark.base.schema import MESSAGE, struct_type
+from penstock.spark.datasource import stream_reader
 from penstock.spark.source import abandoned
 from penstock.spark.source.last_batch import LastBatch
 from penstock.spark.source.stream import StreamReader
@@ -49,7 +50,7 @@ def taken(bench: Bench, reader: StreamReader) -> dict[str, Any]:
 def test_a_query_that_has_ended_has_its_last_micro_batch_committed_and_no_other(
     bench: Bench,
 ) -> None:
-    listener = LastBatch()
+    listener = LastBatch(stream_reader)
     listener.onQueryStarted(ended())
     reader = bench.reader(maxMessagesPerTrigger="2")
     first = taken(bench, reader)
@@ -74,7 +75,7 @@ def test_a_query_that_has_ended_has_its_last_micro_batch_committed_and_no_other(
 
 
 def test_a_stream_without_eager_commit_is_left_alone(bench: Bench) -> None:
-    listener = LastBatch()
+    listener = LastBatch(stream_reader)
     reader = bench.reader(eagerCommit="false")
     end = taken(bench, reader)
     listener.onQueryProgress(progress(of_reader(reader, end)))
@@ -84,18 +85,18 @@ def test_a_stream_without_eager_commit_is_left_alone(bench: Bench) -> None:
 
 
 def test_a_queue_manager_that_has_gone_is_a_warning(bench: Bench) -> None:
-    listener = LastBatch()
+    listener = LastBatch(stream_reader)
     report = {"commitAtEnd": {**bench.base, "queueManager": "GONE", "queue": "IN"}}
     end = {"queue": "IN", "stream": "s", "unit": 7, "parts": {"IN": 1}}
     listener.onQueryProgress(progress(source(json.dumps(report), json.dumps(end))))
-    with pytest.warns(RuntimeWarning, match="micro-batch 7 of stream s stays prepared .* GONE"):
+    with pytest.warns(RuntimeWarning, match="stays prepared until it starts again: .* GONE"):
         listener.onQueryTerminated(ended())
 
 
 def test_a_queue_manager_that_goes_while_the_listener_commits_is_a_warning(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    listener = LastBatch()
+    listener = LastBatch(stream_reader)
     reader = bench.reader()
     end = taken(bench, reader)
     listener.onQueryProgress(progress(of_reader(reader, end)))

@@ -47,8 +47,9 @@ def register(spark: SparkSession) -> None:
                 raise
         return
     if spark not in _listeners:
+        from .datasource import stream_reader
         from .source.last_batch import LastBatch
 
-        _listeners[spark] = LastBatch()
+        _listeners[spark] = LastBatch(stream_reader)
         spark.streams.addListener(_listeners[spark])
     spark.dataSource.register(RegisteredDataSource)

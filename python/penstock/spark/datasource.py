@@ -5,7 +5,8 @@ It is pickled from the driver to Spark's workers, so it holds nothing but its op
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -50,43 +51,100 @@ class PenstockDataSource(DataSource):
         """A batch read. Raises SourceError."""
         require("a batch read")
         options = o.parse(self.options, o.READ)
-        if options["mode"] == "journal":
-            from .source.journal import JournalReader
+        if "," in options["queueManager"]:
+            from .several import SeveralReaders, divided
 
-            return JournalReader(options, schema)
-        from .source.browse import BrowseReader
-
-        return BrowseReader(options, schema)
+            own = divided(options, self.options)
+            return SeveralReaders({name: _reader(own[name], schema) for name in own})
+        return _reader(self.options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """A streaming source. Raises SourceError."""
         require("a streaming source")
         options = o.parse(self.options, o.STREAM)
-        if options["mode"] == "journal":
-            from .source.journal_stream import JournalStreamReader
+        if "," in options["queueManager"]:
+            from .several import SeveralStreams, divided
 
-            return JournalStreamReader(options, schema)
-        from .source.stream import StreamReader
-
-        return StreamReader(options, schema, self.has_listener)
+            own = divided(options, self.options)
+            readers = {name: _stream(own[name], schema, self.has_listener) for name in own}
+            return SeveralStreams(readers, options)
+        return _stream(self.options, schema, self.has_listener)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A batch sink. Raises SourceError."""
         require("a batch sink")
         if overwrite:
             raise OptionError("a queue cannot be overwritten: write with mode append")
+        options = o.parse(self.options, o.WRITE)
+        if options["endpoint"] is not None:
+            from .remote.writers import RemoteBatchWriter
+
+            return RemoteBatchWriter(options, self.options, schema)
         from .sink.writer import BatchWriter
 
-        return BatchWriter(o.parse(self.options, o.WRITE), schema)
+        return BatchWriter(options, schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """A streaming sink. Raises SourceError."""
         require("a streaming sink")
         if overwrite:
             raise OptionError("a queue cannot be overwritten: use outputMode append or update")
+        options = o.parse(self.options, o.SINK)
+        if options["endpoint"] is not None:
+            from .remote.stream_writer import RemoteStreamWriter
+
+            return RemoteStreamWriter(options, self.options, schema)
         from .sink.stream_writer import StreamWriter
 
-        return StreamWriter(o.parse(self.options, o.SINK), schema)
+        return StreamWriter(options, schema)
+
+
+def _reader(given: Mapping[str, str], schema: StructType) -> DataSourceReader:
+    """The reader of one queue manager."""
+    options = o.parse(given, o.READ)
+    if options["mode"] == "journal":
+        from .source.journal import JournalReader
+
+        return JournalReader(options, schema)
+    if options["endpoint"] is not None:
+        from .remote.readers import RemoteBrowseReader
+
+        return RemoteBrowseReader(options, given, schema)
+    from .source.browse import BrowseReader
+
+    return BrowseReader(options, schema)
+
+
+def _stream(
+    given: Mapping[str, str], schema: StructType, has_listener: bool, is_last: bool = False
+) -> Any:
+    """The stream's reader of one queue manager; is_last: as RemoteStreamReader."""
+    options = o.parse(given, o.STREAM)
+    if options["mode"] == "journal":
+        from .source.journal_stream import JournalStreamReader
+
+        return JournalStreamReader(options, schema)
+    if options["endpoint"] is not None:
+        from .remote.readers import RemoteStreamReader
+
+        return RemoteStreamReader(options, given, schema, has_listener, is_last)
+    from .source.stream import StreamReader
+
+    return StreamReader(options, schema, has_listener)
+
+
+def stream_reader(given: dict[str, str]) -> Any:
+    """A stream's reader that only commits (last_batch.py). Raises SourceError."""
+    from .base.schema import struct_type
+
+    schema = struct_type({"body": "binary"})
+    options = o.parse(given, o.STREAM)
+    if "," not in options["queueManager"]:
+        return _stream(given, schema, True, True)
+    from .several import SeveralStreams, divided
+
+    own = divided(options, given)
+    return SeveralStreams({name: _stream(own[name], schema, True, True) for name in own}, options)
 
 
 class RegisteredDataSource(PenstockDataSource):

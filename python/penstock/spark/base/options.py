@@ -30,6 +30,8 @@ _OF_JOURNAL = (JOURNAL, JOURNAL_STREAM)
 _READS = (READ, JOURNAL, STREAM, JOURNAL_STREAM)
 _WRITES = (WRITE, SINK)
 _ALL = (*_READS, *_WRITES)
+_EVERYWHERE = (READ, STREAM, *_WRITES)  # what can be done through a server
+_OF_ENDPOINT = ("token", "tokenFile", "caFile", "certificateFile", "keyFile")
 
 # What users of other sources try first.
 _ELSEWHERE = {
@@ -151,8 +153,41 @@ class Option:
 
 
 OPTIONS = (
-    Option("queueManager", _ALL, _text, None, "name of the queue manager; needed"),
+    Option(
+        "queueManager",
+        _ALL,
+        _text,
+        None,
+        "name of the queue manager; needed; of a read or a stream of queues several, with commas",
+    ),
     Option("home", _ALL, _text, None, "directory of queue managers; else PENSTOCK_HOME"),
+    Option(
+        "endpoint",
+        _EVERYWHERE,
+        _text,
+        None,
+        "the server of `penstock serve` through which driver and tasks on other hosts reach the "
+        "queue manager, grpc+tls://host:port; of several queue managers one of each, with commas, "
+        "or one for all",
+    ),
+    Option("token", _EVERYWHERE, _text, None, "with endpoint: the bearer token"),
+    Option("tokenFile", _EVERYWHERE, _text, None, "instead of token: a file on each host with it"),
+    Option(
+        "caFile",
+        _EVERYWHERE,
+        _text,
+        None,
+        "with endpoint: a file on each host with the certificates that the server's is checked "
+        "against; else the system's",
+    ),
+    Option(
+        "certificateFile",
+        _EVERYWHERE,
+        _text,
+        None,
+        "with endpoint: a file on each host with the client's own certificate, for mutual TLS",
+    ),
+    Option("keyFile", _EVERYWHERE, _text, None, "with certificateFile: its key"),
     Option(
         "queue",
         _ALL,
@@ -369,6 +404,10 @@ def parse(given: Mapping[str, str], *uses: str) -> Options:
         raise OptionError('option queueManager is missing: .option("queueManager", "QM1")')
     if not {READ, STREAM}.isdisjoint(uses) and not (values["queue"] or values["queuePattern"]):
         raise OptionError(f"option queue is missing: a {uses[0]} reads queues")
+    if "," in values["queueManager"] and {READ, STREAM}.isdisjoint(uses):
+        raise OptionError(
+            f"option queueManager is {values['queueManager']!r}: a {uses[0]} has one queue manager"
+        )
     if values["queue"] is not None and values.get("queuePattern") is not None:
         raise OptionError("options queue and queuePattern: only one of them chooses the queues")
     if not set(_OF_JOURNAL).isdisjoint(uses):
@@ -377,9 +416,21 @@ def parse(given: Mapping[str, str], *uses: str) -> Options:
         raise OptionError("a stream takes the messages of a queue: mode=browse is of a batch read")
     if STREAM in uses:
         _check_stream(values, lower)
+    _check_endpoint(values)
     if WRITE in uses and (values["txnAppId"] is None) != (values["txnVersion"] is None):
         raise OptionError("options txnAppId and txnVersion go together: one of them is missing")
     return Options(values)
+
+
+def _check_endpoint(values: Mapping[str, Any]) -> None:
+    """Raises OptionError for options of a server that contradict each other."""
+    given = [name for name in _OF_ENDPOINT if values.get(name) is not None]
+    if given and values.get("endpoint") is None:
+        raise OptionError(f"option {given[0]} goes with endpoint, which is missing")
+    if "token" in given and "tokenFile" in given:
+        raise OptionError("options token and tokenFile: only one of them has the token")
+    if ("certificateFile" in given) != ("keyFile" in given):
+        raise OptionError("options certificateFile and keyFile go together: one is missing")
 
 
 def _check_stream(values: Mapping[str, Any], given: Mapping[str, str]) -> None:

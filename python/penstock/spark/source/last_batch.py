@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import json
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pyspark.sql.streaming import StreamingQueryListener
 
 from ...errors import MQError
-from ..base import options as o
 from ..base.errors import SourceError
-from ..base.schema import struct_type
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import (
@@ -36,10 +35,21 @@ __all__ = ["LastBatch"]
 _Ends = list[tuple[dict[str, str], dict[str, Any]]]
 
 
+class _Reader(Protocol):
+    def commit(self, end: dict[str, Any]) -> None: ...
+
+    def stop(self) -> None: ...
+
+
 class LastBatch(StreamingQueryListener):
     """The end offsets of the queries of a session, until they end."""
 
-    def __init__(self) -> None:
+    def __init__(self, reader_of: Callable[[dict[str, str]], _Reader]) -> None:
+        """Knows of no query yet.
+
+        reader_of: Makes a reader that commits, from the options that say what the stream reads.
+        """
+        self._reader_of = reader_of
         self._ends: dict[str, _Ends] = {}
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
@@ -53,26 +63,23 @@ class LastBatch(StreamingQueryListener):
         ends: _Ends = []
         for source in event.progress.sources:
             report, end = _object(source.latestOffset), _object(source.endOffset)
-            if end.get("stream") and "commitAtEnd" in report:
+            if (end.get("stream") or end.get("managers")) and "commitAtEnd" in report:
                 ends.append((report["commitAtEnd"], end))
         self._ends[str(event.progress.runId)] = ends
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         """Commits up to these offsets."""
-        from .stream import StreamReader
-
         for place, end in self._ends.pop(str(event.runId), []):
-            options = o.parse(place, o.STREAM)
-            reader = StreamReader(options, struct_type({"body": "binary"}))
             try:
+                reader = self._reader_of(place)
                 try:
                     reader.commit(end)
                 finally:
                     reader.stop()
             except (SourceError, MQError, OSError) as error:  # it may go away at this moment
                 warnings.warn(
-                    f"micro-batch {end['unit']} of stream {end['stream']} stays prepared until "
-                    f"the stream starts again: {error}",
+                    "the last micro-batch of a stream stays prepared until it starts again: "
+                    f"{error} ({end})",
                     RuntimeWarning,
                     stacklevel=2,
                 )
