@@ -1,4 +1,5 @@
-"""A PID namespace of its own for a program that kills processes."""
+"""Namespaces of its own for a program that kills processes: PID, and network where it is to have
+links that it cuts."""
 
 from __future__ import annotations
 
@@ -8,11 +9,12 @@ import sys
 __all__ = ["inside_namespace"]
 
 
-def inside_namespace() -> None:
-    """Runs this program again in a new PID namespace."""
+def inside_namespace(network: bool = False) -> None:
+    """Runs this program again in a new PID namespace, and in a new network."""
     if os.environ.get("STORM_INSIDE"):
         return
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     os.environ["STORM_INSIDE"] = "1"
-    command = ["unshare", *user, "--pid", "--fork", "--kill-child", "--mount-proc"]
+    net = ["--net"] if network else []
+    command = ["unshare", *user, *net, "--pid", "--fork", "--kill-child", "--mount-proc"]
     os.execvp("unshare", [*command, sys.executable, *sys.argv])

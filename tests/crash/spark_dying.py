@@ -5,7 +5,8 @@ Each method of the source and the sink reports its kill points by ``reach(point)
 storm's folder: a point, a victim, a number. The first process to reach the point of a new order
 claims it by a file of that number and kills itself (``worker``) or the driver's whole process group
 (``driver``). With the victim ``disk`` it waits until the supervisor (spark_full.py) has filled the
-disk, and continues. Without an order the points have no effect.
+disk, and continues; with ``server``, until the server (spark_remote_storm.py) has died. Without an
+order the points have no effect.
 
 Workers find the folder and the driver's process group in the environment: STORM_FOLDER, and the
 file ``driver`` in it.
@@ -22,6 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from penstock.spark.datasource import PenstockDataSource
+from penstock.spark.remote.readers import RemoteStreamReader
+from penstock.spark.remote.stream_writer import RemoteStreamWriter
 from penstock.spark.sink.stream_writer import StreamWriter
 from penstock.spark.sink.writer import BatchWriter
 from penstock.spark.source.aside import Aside
@@ -35,6 +38,9 @@ JOURNAL = ("latestOffset", "partitions", "read", "commit")
 IN_WORKERS = ("read", "write")
 _ENTERED_AND_LEFT = [f"{name}.{side}" for name in READER + WRITER for side in ("before", "after")]
 POINTS = (*_ENTERED_AND_LEFT, "read.middle", "write.middle")
+REMOTE = ("latestOffset", "partitions", "read", "commit", *WRITER)
+REMOTE_POINTS = (*(f"{n}.{s}" for n in REMOTE for s in ("before", "after")), "read.middle",
+                 "write.middle")  # fmt: skip
 JOURNAL_POINTS = (*(f"{n}.{s}" for n in JOURNAL for s in ("before", "after")), "read.middle")
 
 
@@ -52,8 +58,8 @@ def reach(point: str) -> None:
     except FileExistsError:
         return
     os.close(claim)
-    if order["victim"] == "disk":
-        while not (folder / f"full.{order['number']}").exists():
+    if order["victim"] in ("disk", "server"):
+        while not (folder / f"go.{order['number']}").exists():
             time.sleep(0.005)
         return
     if order["victim"] == "driver":
@@ -86,17 +92,53 @@ class DyingTaker(Taker):
         return taken
 
 
-class DyingReader(StreamReader):
-    """The source, its points added."""
+def dying_source(base: Any, name: str) -> Any:
+    """A stream's reader of that class, the points of what Spark calls added.
 
-    def latestOffset(self, *arguments: Any) -> Any:
-        reach("latestOffset.before")
-        offset = super().latestOffset(*arguments)
-        reach("latestOffset.after")
-        return offset
+    A class of its own, not one beside the base: readers that exist become one of these.
+    """
+
+    class Dying(base):  # type: ignore[misc]
+        def latestOffset(self, *arguments: Any) -> Any:
+            reach("latestOffset.before")
+            offset = super().latestOffset(*arguments)
+            reach("latestOffset.after")
+            return offset
+
+        def partitions(self, start: Any, end: Any) -> Any:
+            reach("partitions.before")
+            planned = super().partitions(start, end)
+            reach("partitions.after")
+            return planned
+
+        def read(self, partition: Any) -> Iterator[Any]:
+            reach("read.before")
+            for batch in super().read(partition):
+                yield batch
+                reach("read.middle")
+            reach("read.after")
+
+        def commit(self, end: Any) -> None:
+            reach("commit.before")
+            super().commit(end)
+            reach("commit.after")
+
+    # a method that the source has no more would never be called
+    assert all(hasattr(base, method) for method in vars(Dying) if not method.startswith("__"))
+    Dying.__name__ = Dying.__qualname__ = name  # tasks import it
+    return Dying
+
+
+DyingJournalReader = dying_source(JournalStreamReader, "DyingJournalReader")
+DyingRemoteReader = dying_source(RemoteStreamReader, "DyingRemoteReader")
+DyingSource = dying_source(StreamReader, "DyingSource")
+
+
+class DyingReader(DyingSource):  # type: ignore[misc]
+    """The source, with the points of what it does besides."""
 
     def _aside(self, queue: str) -> Aside:
-        made = super()._aside(queue)
+        made: Aside = super()._aside(queue)
         made.__class__ = DyingAside
         return made
 
@@ -105,56 +147,8 @@ class DyingReader(StreamReader):
         super()._commit_eagerly(start)
         reach("eagerCommit.after")
 
-    def partitions(self, start: Any, end: Any) -> Any:
-        reach("partitions.before")
-        planned = super().partitions(start, end)
-        reach("partitions.after")
-        return planned
 
-    def read(self, partition: Any) -> Iterator[Any]:
-        reach("read.before")
-        for batch in super().read(partition):
-            yield batch
-            reach("read.middle")
-        reach("read.after")
-
-    def commit(self, end: Any) -> None:
-        reach("commit.before")
-        super().commit(end)
-        reach("commit.after")
-
-
-class DyingJournalReader(JournalStreamReader):
-    """The source over the journal, its points added."""
-
-    def latestOffset(self, *arguments: Any) -> Any:
-        reach("latestOffset.before")
-        offset = super().latestOffset(*arguments)
-        reach("latestOffset.after")
-        return offset
-
-    def partitions(self, start: Any, end: Any) -> Any:
-        reach("partitions.before")
-        planned = super().partitions(start, end)
-        reach("partitions.after")
-        return planned
-
-    def read(self, partition: Any) -> Iterator[Any]:
-        reach("read.before")
-        for batch in super().read(partition):
-            yield batch
-            reach("read.middle")
-        reach("read.after")
-
-    def commit(self, end: Any) -> None:
-        reach("commit.before")
-        super().commit(end)
-        reach("commit.after")
-
-
-# a method that the source has no more would never be called
 assert all(hasattr(StreamReader, name) for name in vars(DyingReader))
-assert all(hasattr(JournalStreamReader, name) for name in vars(DyingJournalReader))
 
 
 def put_all(write: Callable[[Iterator[Any]], Any], rows: Iterator[Any]) -> Any:
@@ -178,16 +172,24 @@ class DyingTableWriter(BatchWriter):
         return put_all(super().write, iterator)
 
 
-class DyingWriter(StreamWriter):
-    """The sink, its points added."""
+def dying_sink(base: Any, name: str) -> Any:
+    """A streaming sink of that class, its points added."""
 
-    def write(self, iterator: Iterator[Any]) -> Any:
-        return put_all(super().write, iterator)
+    class Dying(base):  # type: ignore[misc]
+        def write(self, iterator: Iterator[Any]) -> Any:
+            return put_all(super().write, iterator)
 
-    def commit(self, messages: Any, batch_id: int) -> None:
-        reach("sinkCommit.before")
-        super().commit(messages, batch_id)
-        reach("sinkCommit.after")
+        def commit(self, messages: Any, batch_id: int) -> None:
+            reach("sinkCommit.before")
+            super().commit(messages, batch_id)
+            reach("sinkCommit.after")
+
+    Dying.__name__ = Dying.__qualname__ = name
+    return Dying
+
+
+DyingWriter = dying_sink(StreamWriter, "DyingWriter")
+DyingRemoteWriter = dying_sink(RemoteStreamWriter, "DyingRemoteWriter")
 
 
 class DyingDataSource(PenstockDataSource):
@@ -197,6 +199,8 @@ class DyingDataSource(PenstockDataSource):
         made = super().streamReader(schema)
         if isinstance(made, JournalStreamReader):
             made.__class__ = DyingJournalReader
+        elif isinstance(made, RemoteStreamReader):
+            made.__class__ = DyingRemoteReader
         else:
             made.__class__ = DyingReader
             made._taker.__class__ = DyingTaker
@@ -209,5 +213,6 @@ class DyingDataSource(PenstockDataSource):
 
     def streamWriter(self, schema: Any, overwrite: bool) -> Any:
         made = super().streamWriter(schema, overwrite)
-        made.__class__ = DyingWriter
+        is_remote = isinstance(made, RemoteStreamWriter)
+        made.__class__ = DyingRemoteWriter if is_remote else DyingWriter
         return made

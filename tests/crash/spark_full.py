@@ -175,7 +175,7 @@ class Job:
                 fill()
             except BaseException as error:  # reported below
                 failed.append(error)
-            (self.folder / f"full.{self.number}").touch()
+            (self.folder / f"go.{self.number}").touch()
 
         thread = threading.Thread(target=watch)
         thread.start()

@@ -162,13 +162,21 @@ class Driver:
         self.spark_home = quick_home(folder / "spark")
         self.process: subprocess.Popen[bytes] | None = None
         self.starts = 0
+        self.before: list[str] = []  # of its command
 
     def start(self) -> None:
         (self.folder / "started").unlink(missing_ok=True)
         self.starts += 1
         with (self.folder / f"driver.{self.starts}.log").open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, HERE / self.program, MANAGER, self.home, self.folder],
+                [
+                    *self.before,
+                    sys.executable,
+                    HERE / self.program,
+                    MANAGER,
+                    self.home,
+                    self.folder,
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -244,10 +252,13 @@ class Storm:
             self.qm.define("QLOCAL", name, maxdepth=999_999_999)
         self.qm.alter("QLOCAL", "HOP", bothresh=1, boqname="POISON")
         self.programs = Programs(self.qm, seed)
-        self.driver = Driver(folder, home)
+        self.driver = self.driver_of(folder, home)
         self.kills = Counter[str]()
         self.counts: dict[str, int] = {}  # of the queues of HOP's messages
         self.ends = 0  # of drivers that were not killed
+
+    def driver_of(self, folder: Path, home: Path) -> Driver:
+        return Driver(folder, home)
 
     def run(self, points: list[str], randomly: int) -> None:
         orders = [(point, "driver") for point in points]
