@@ -106,8 +106,10 @@ format: $(TOOLS) ## format the Python files
 
 CRASH := $(MAKE) -j$(JOBS) -C tests/crash PYTHON=$(abspath $(RUN))
 
-.PHONY: crash crash-programs checkpoint-storm t2 t3 t4 t5 t7 t9 t11 t12 region-fuzz region-damage flight-storm full-disk spark-kill mutation
-crash: t2 t3 t4 t5 t7 checkpoint-storm t9 t11 t12 region-fuzz region-damage c-asan c-tsan flight-storm spark-kill ## all at CI size
+.PHONY: crash crash-programs checkpoint-storm t2 t3 t4 t5 t7 t9 t11 t12 region-fuzz region-damage flight-storm full-disk spark-kill spark-remote spark-remote-storm mutation
+THROUGH_A_SERVER := $(addprefix tests/spark/test_,$(addsuffix .py,abandoned aside browse browse_choices gathering \
+    once order properties queues sink sink_dead_letters sink_rows sql stream stream_errors write_once several))
+crash: t2 t3 t4 t5 t7 checkpoint-storm t9 t11 t12 region-fuzz region-damage c-asan c-tsan flight-storm spark-kill spark-remote-storm ## all at CI size
 crash-programs: ## build the programs of T2, T3, T4, T9, T12
 	$(CRASH) programs
 	$(CRASH) -f t2.mk points
@@ -141,6 +143,11 @@ flight-storm: $(BUILT) ## exactly once through Arrow Flight: servers and clients
 	$(RUN) tests/crash/flight_storm.py $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED))
 full-disk: $(BUILT) ## queue managers on full file systems, tmpfs and ext4, emptied: ONLY=
 	$(RUN) tests/crash/full_disk.py $(if $(ONLY),--only "$(ONLY)")
+spark-remote: $(BUILT) ## the data source's tests of queues, through a server
+	PENSTOCK_THROUGH_A_SERVER=1 $(RUN) -m pytest -q -n $(FILES_AT_ONCE) $(THROUGH_A_SERVER)
+spark-remote-storm: $(BUILT) ## exactly once through Spark on another host: kills, cut links (RANDOM=, SEED=)
+	$(RUN) tests/crash/spark_remote_storm.py $(if $(RANDOM),--random $(RANDOM)) \
+	    $(if $(SEED),--seed $(SEED))
 spark-kill: $(BUILT) ## exactly once through Spark: full disks, kills of drivers and workers (RANDOM=, SEED=)
 	$(RUN) tests/crash/spark_full.py
 	$(RUN) tests/crash/spark_storm.py $(if $(RANDOM),--random $(RANDOM)) $(if $(SEED),--seed $(SEED))
@@ -161,7 +168,7 @@ NIGHT := "t2 COUNT=1000000 PAIRS=100000" "t3 COUNT=20000000" "t4 COUNT=1000000" 
     "t9 COUNT=400000" \
     "t11 COUNT=3000" "t12" "region-fuzz ROUNDS=400000" "region-damage ROUNDS=3000" \
     "c-asan" "c-tsan" "ext-asan" \
-    "mutation" "model STEPS=300000" "flight-storm KILLS=5000" "spark-kill RANDOM=100" "soak MINUTES=120" "year" \
+    "mutation" "model STEPS=300000" "flight-storm KILLS=5000" "spark-kill RANDOM=100" "spark-remote" "spark-remote-storm RANDOM=200" "soak MINUTES=120" "year" \
     "wheels" "smoke-wheels" "spark-versions"
 
 .PHONY: night

@@ -25,8 +25,8 @@ PAGES = {
     "Start": ("README",),
     "Use": (
         "docs/python", "docs/asyncio", "docs/retry-and-delay", "docs/schedules", "docs/testing",
-        "docs/mq", "docs/spark", "docs/flight", "docs/operations", "docs/mqi-reference",
-        "docs/attributes", "examples/README",
+        "docs/mq", "docs/spark", "docs/flight", "docs/scale", "docs/operations",
+        "docs/mqi-reference", "docs/attributes", "examples/README",
         "docs/api/index",
     ),
     "Proof": ("docs/crash-safety", "docs/figures", "bench/README", "bench/results/README"),
