@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.spark.datasource import PenstockDataSource
-from penstock.spark.remote.readers import RemoteStreamReader
+from penstock.spark.remote.stream import RemoteStreamReader
 from penstock.spark.remote.stream_writer import RemoteStreamWriter
 from penstock.spark.sink.stream_writer import StreamWriter
 from penstock.spark.sink.writer import BatchWriter

@@ -9,7 +9,8 @@ that names the version it needs. Ends with status 0 when all is so. See tools/sp
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ class Job:
 
     def set(self, maker: Any, **options: Any) -> Any:
         place = {"queueManager": "VERSIONS", "home": str(self.folder)}
-        return maker.format("penstock").options(**place, **options)
+        return maker.format("penstock").options(**{**place, **options})
 
     def run(self, frame: Any, checkpoint: str, target: str, trigger: dict[str, Any]) -> None:
         """A stream into a table of Parquet files."""
@@ -63,6 +64,21 @@ class Job:
     def table(self, name: str, column: str) -> list[Any]:
         rows = self.spark.read.parquet(str(self.folder / name)).select(column).collect()
         return sorted(bytes(v) if isinstance(v, bytearray) else v for (v,) in rows)
+
+
+@contextmanager
+def through_a_server(job: Job) -> Iterator[dict[str, str]]:
+    """Options as on another host."""
+    from penstock.flight.server import Server
+    from penstock.flight.service import Service
+    from penstock.spark.remote.service import SparkService
+
+    spark = SparkService({job.qm.name: job.folder})
+    server = Server("grpc://127.0.0.1:0", Service({}, 60, 60), None, 8, [spark])
+    try:
+        yield {"endpoint": f"grpc://127.0.0.1:{server.port}", "home": "/nowhere"}
+    finally:
+        server.shutdown()
 
 
 def batch_read(job: Job) -> None:
@@ -81,6 +97,9 @@ def batch_read(job: Job) -> None:
     assert job.spark.sql("SELECT count(*) FROM orders WHERE priority > 0").first() == (2,)
     journal = job.set(job.spark.read, mode="journal", events="put").load("ORDERS")
     assert [bytes(row.body) for row in journal.collect()] == ORDERS
+    with through_a_server(job) as place:
+        far = job.set(job.spark.read, **place).load("ORDERS").collect()
+        assert [bytes(row.body) for row in far] == ORDERS[::-1], far
 
 
 def batch_sink(job: Job) -> None:
@@ -97,6 +116,9 @@ def batch_sink(job: Job) -> None:
         once = job.set(frame.drop("queue").write, txnAppId="nightly", txnVersion="1")
         once.mode("append").save("OUT")
     assert len(job.left("OUT")) == 5
+    with through_a_server(job) as place:
+        job.set(frame.drop("queue").write, **place).mode("append").save("OUT")
+    assert len(job.left("OUT")) == 8
 
 
 def stream_sink(job: Job) -> None:

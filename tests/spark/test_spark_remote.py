@@ -32,9 +32,10 @@ from penstock.spark.base.errors import (
     SourceError,
 )
 from penstock.spark.base.schema import MESSAGE, struct_type
-from penstock.spark.remote import place, protocol, readers, service
-from penstock.spark.remote.readers import RemoteBrowseReader, RemoteStreamReader
+from penstock.spark.remote import place, protocol, service, stream
+from penstock.spark.remote.browse import RemoteBrowseReader
 from penstock.spark.remote.service import SparkService
+from penstock.spark.remote.stream import RemoteStreamReader
 from penstock.spark.remote.stream_writer import RemoteStreamWriter
 from penstock.spark.remote.writers import RemoteBatchWriter
 from penstock.spark.source import abandoned
@@ -356,7 +357,7 @@ def test_a_driver_that_waits_keeps_its_session(
     bench: Bench, remote: Remote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service, "IDLE_SECONDS", 1.5)
-    monkeypatch.setattr(readers, "_ALIVE_SECONDS", 0.2)
+    monkeypatch.setattr(stream, "_ALIVE_SECONDS", 0.2)
     bench.fill(0, 1)
     reader = remote.reader()
     end = plan(reader, START)
@@ -448,6 +449,19 @@ def test_a_stream_of_others_is_neither_read_nor_committed(bench: Bench, allowed:
     assert len(bench.qm.recover()) == 1
     theirs.stop()
     mine.stop()
+
+
+def test_a_client_does_not_choose_the_servers_home(
+    bench: Bench, remote: Remote, tmp_path: Path
+) -> None:
+    made = bench.fill(0, 2)
+    reader = remote.browser()
+    reader._place.given |= {"home": str(tmp_path), "HOME": str(tmp_path), "QueueManager": "QM2"}
+    assert browsed(reader) == made
+    remote.spark._homes["QM1"] = None  # PENSTOCK_HOME, which is not set here
+    with pytest.raises(SourceError, match="2058") as caught:
+        reader.partitions()
+    assert str(tmp_path) not in str(caught.value)
 
 
 def test_an_offset_that_names_a_queue_of_others_takes_nothing(

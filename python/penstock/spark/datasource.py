@@ -107,7 +107,7 @@ def _reader(given: Mapping[str, str], schema: StructType) -> DataSourceReader:
 
         return JournalReader(options, schema)
     if options["endpoint"] is not None:
-        from .remote.readers import RemoteBrowseReader
+        from .remote.browse import RemoteBrowseReader
 
         return RemoteBrowseReader(options, given, schema)
     from .source.browse import BrowseReader
@@ -125,7 +125,7 @@ def _stream(
 
         return JournalStreamReader(options, schema)
     if options["endpoint"] is not None:
-        from .remote.readers import RemoteStreamReader
+        from .remote.stream import RemoteStreamReader
 
         return RemoteStreamReader(options, given, schema, has_listener, is_last)
     from .source.stream import StreamReader

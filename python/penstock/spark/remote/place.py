@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +22,10 @@ from ..base import host
 from ..base.connection import connect, leave, reported
 from ..base.errors import OptionError, SourceError
 from . import protocol
-from .protocol import Call
+from .protocol import OF_PLACE, Call
 
 if TYPE_CHECKING:
+    from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
 
     from penstock import QueueManager
@@ -37,10 +38,6 @@ __all__ = ["Place"]
 
 _CALL_SECONDS = 60.0
 _RETRY_SECONDS = 60.0
-_OWN = frozenset(
-    ("queuemanager", "home", "endpoint", "token", "tokenfile", "cafile", "certificatefile",
-     "keyfile")
-)  # fmt: skip
 
 
 class Place:
@@ -59,7 +56,7 @@ class Place:
         """
         self.use, self.options = use, options
         self.schema = schema.json()
-        self.given = {name: value for name, value in given.items() if name.lower() not in _OWN}
+        self.given = {name: value for name, value in given.items() if name.lower() not in OF_PLACE}
         self.application = host.application() or ""
         self.retry_seconds = _RETRY_SECONDS  # how long a call is repeated when the server is away
         self.where: Host | None = None  # the queue manager's host
@@ -85,10 +82,19 @@ class Place:
         return _result(answer)
 
     def rows(self, partition: Any) -> Iterator[Any]:
-        """The rows of a partition as record batches. Raises SourceError."""
+        """The rows of a partition as record batches; then it disconnects. Raises SourceError."""
         text = self._text("rows", {"partition": protocol.partition_json(partition)})
-        with self._errors():
-            yield from self._connected().read(text)
+        try:
+            with self._errors():
+                yield from self._connected().read(text)
+        finally:
+            self.close()
+
+    def planned(self, found: Sequence[Mapping[str, Any]]) -> list[InputPartition]:
+        """The partitions that the server has planned."""
+        self.find()
+        assert self.where is not None
+        return [protocol.partition_from(one, self.where) for one in found]
 
     def write(self, table: Any, **fields: Any) -> Any:
         """Sends rows; the result. Raises SourceError, also when the connection is lost."""

@@ -44,12 +44,13 @@ from penstock import MQError, Xid
 from ..base import errors, units
 from ..base.errors import SourceError
 from ..base.host import Host
-from ..sink.writer import Run, Task, Written
+from ..sink.written import Run, Task, Written
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import InputPartition
 
 __all__ = [
+    "OF_PLACE",
     "OP",
     "USES",
     "Call",
@@ -70,6 +71,11 @@ __all__ = [
 OP = "spark"
 USES = {"read": "batch read", "stream": "streaming source", "write": "batch sink",
         "sink": "streaming sink"}  # fmt: skip
+OF_PLACE = frozenset(
+    ("queuemanager", "home", "endpoint", "token", "tokenfile", "cafile", "certificatefile",
+     "keyfile")
+)  # fmt: skip
+"""Options, in lower case, that say where the queue manager is: the client's own."""
 _MOST_BYTES = 8 << 20  # of a request: 4,095 units of a batch are 0.6 MB
 _NEEDED = {"manager": str, "use": str, "call": str, "application": str, "options": dict,
            "schema": str}  # fmt: skip

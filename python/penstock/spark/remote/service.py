@@ -33,14 +33,15 @@ from ..base.acting import Acting
 from ..base.connection import connected
 from ..base.errors import OptionError, SourceError
 from ..base.schema import arrow_schema
-from ..sink.writer import Sink
+from ..base.versions import require
 from . import protocol
-from .protocol import Call, WrongRequest
+from .protocol import OF_PLACE, Call, WrongRequest
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from ..base.options import Options
+    from ..sink.writer import Sink
     from ..source.stream import StreamReader
 
 __all__ = ["IDLE_SECONDS", "SparkService"]
@@ -112,7 +113,7 @@ class SparkService:
             rows = _piece(batches)
             with acting.acting_for(client):
                 options = self._options(access, call)
-                sink = Sink(options, _schema(call))
+                sink = _sink(options, _schema(call))
                 with connected(options) as qm:
                     written = _sent(lambda: sink.put_into(qm, iter(rows), run, task))
         return {"result": protocol.written_json(written), "warnings": client.warnings}
@@ -193,13 +194,13 @@ class SparkService:
     def _check(self, access: Access, call: Call) -> Any:
         options = self._options(access, call)
         with connected(options) as qm:
-            Sink(options, _schema(call)).check(qm)
+            _sink(options, _schema(call)).check(qm)
 
     def _end(self, access: Access, call: Call) -> Any:
         written = [protocol.written_from(one) for one in call.fields["written"]]
         run = protocol.run_from(call.fields["run"])
         access.check(call.manager, None, "put")
-        sink = Sink(self._options(access, call), _schema(call))
+        sink = _sink(self._options(access, call), _schema(call))
         sink.end(written, call.fields["once"], run.write)
 
     def _drop(self, access: Access, call: Call) -> Any:
@@ -207,7 +208,7 @@ class SparkService:
         given = call.fields["run"]
         run = None if given is None else protocol.run_from(given)
         access.check(call.manager, None, "put")
-        Sink(self._options(access, call), _schema(call)).drop(written, run)
+        _sink(self._options(access, call), _schema(call)).drop(written, run)
 
     # ---- how ----
 
@@ -224,7 +225,8 @@ class SparkService:
         if call.manager not in self._homes:
             text = f"this server has no queue manager {call.manager}"
             raise penstock.QueueManagerNameError(ReasonCode.Q_MGR_NAME_ERROR, text)
-        given = {**call.given, "queueManager": call.manager}
+        given = {name: value for name, value in call.given.items() if name.lower() not in OF_PLACE}
+        given["queueManager"] = call.manager
         home = self._homes[call.manager]
         if home is not None:
             given["home"] = str(home)
@@ -291,13 +293,21 @@ class _Session:
 
 
 def _reader(use: str, options: Options, schema: StructType) -> Any:
+    """Raises VersionError: the server's PySpark is too old for a stream."""
     if use == "read":
         from ..source.browse import BrowseReader
 
         return BrowseReader(options, schema)
+    require("a streaming source")
     from ..source.stream import StreamReader
 
     return StreamReader(options, schema, has_listener=True)  # the client warns
+
+
+def _sink(options: Options, schema: StructType) -> Sink:
+    from ..sink.writer import Sink
+
+    return Sink(options, schema)
 
 
 def _schema(call: Call) -> StructType:

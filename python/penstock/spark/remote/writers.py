@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from ..sink.writer import Run, Sink, Task, Written
+from ..sink.writer import Sink
+from ..sink.written import Run, Task, Written
 from . import protocol
 from .place import Place
 

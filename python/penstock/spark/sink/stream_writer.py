@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from ..base import units
-from .writer import Run, Sink
+from .writer import Sink
+from .written import Run
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

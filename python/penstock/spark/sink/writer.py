@@ -54,14 +54,13 @@ some are missing, it backs out the batch and fails.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
@@ -77,13 +76,14 @@ from ..base.options import Options
 from ..base.schema import check_write
 from . import ending, keeper
 from .dead_letters import DeadLetters, is_of_queue, is_of_rows
+from .written import Run, Task, Written
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from penstock import Queue, QueueManager, Xid
 
-__all__ = ["BatchWriter", "Run", "Sink", "Task", "Written"]
+__all__ = ["BatchWriter", "Sink"]
 
 _MOST_ROWS = 1 << 30
 _BATCHES_AHEAD = 2  # of rows, taken from Spark before the ones before them are put
@@ -91,81 +91,6 @@ _UNIT_MESSAGES = 50_000  # of one unit at most, however high MAXUMSGS is
 _KEYS = ("queue", "msg_id", "correl_id")  # columns that an error shows
 _IN_BATCH = re.compile(r", message \d+ of the batch| \(message \d+\)| of message \d+")
 _PERSISTENCE = {"persistent": mq.MQPER_PERSISTENT, "queue": mq.MQPER_PERSISTENCE_AS_Q_DEF}
-
-
-class Written(WriterCommitMessage):
-    """The units that a task has prepared."""
-
-    def __init__(
-        self,
-        sink: str,
-        version: int,
-        partition: int,
-        counts: dict[str, int],
-        warnings: int,
-        dead: dict[int, int],
-    ) -> None:
-        self.sink = sink
-        self.version = version
-        self.partition = partition
-        self.counts = counts  # name of a unit -> its messages
-        self.warnings = warnings  # 2049: a priority above the queue manager's highest
-        self.dead = dead  # reason -> rows on the dead-letter queue
-
-    @property
-    def xids(self) -> list[Xid]:
-        """The units, in the order in which they were put."""
-        return [penstock.Xid.parse(text) for text in self.counts]
-
-    @property
-    def messages(self) -> int:
-        """Of all units."""
-        return sum(self.counts.values())
-
-
-class Run(NamedTuple):
-    """One run of a write.
-
-    Attributes:
-        sink, version: Of the batch.
-        write: Of this run of a batch sink; a unique text for each task of a streaming sink.
-    """
-
-    sink: str
-    version: int
-    write: str
-
-    @classmethod
-    def of(cls, options: Options) -> Run:
-        """A new one, of a batch sink."""
-        write = units.new_id()
-        if options["txnAppId"] is None:
-            return cls(write, 0, write)
-        sink = hashlib.sha256(options["txnAppId"].encode()).hexdigest()[:32]
-        return cls(sink, options["txnVersion"], write)
-
-
-class Task(NamedTuple):
-    """An attempt of a task; or a part of what it puts.
-
-    Attributes:
-        partition, attempt: As Spark counts them.
-        units, rows: That the task has put before.
-    """
-
-    partition: int
-    attempt: int
-    units: int = 0
-    rows: int = 0
-
-    @classmethod
-    def current(cls) -> Task:
-        """Of this process."""
-        from pyspark import TaskContext
-
-        task = TaskContext.get()
-        assert task is not None
-        return cls(task.partitionId(), task.taskAttemptId())
 
 
 class Sink:

@@ -1,5 +1,4 @@
-"""Readers of a queue manager on another host: the driver's calls go to the server, and so do those
-of tasks, but for a task that can attach to the queue manager (place.py).
+"""A stream over a queue manager on another host.
 
 The stream's reader is in the server, in a session (service.py). What Spark calls here is passed on,
 with what the session must know if it is made anew in between: the newest messages that
@@ -14,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
@@ -28,10 +27,8 @@ from ..base.errors import SourceError
 from ..base.queue_choice import QueueChoice
 from ..base.schema import MESSAGE, arrow_schema, check_read
 from ..source import partitions, probe
-from ..source.browse import BrowseReader, Ranges
 from ..source.partitions import Slice
 from ..source.stream import default_limit, exit_on_sigterm, warn_of_once
-from . import protocol
 from .place import Place
 
 if TYPE_CHECKING:
@@ -39,7 +36,7 @@ if TYPE_CHECKING:
 
     from ..base.options import Options
 
-__all__ = ["RemoteBrowseReader", "RemoteStreamReader"]
+__all__ = ["RemoteStreamReader"]
 
 _ALIVE_SECONDS = 3.0
 _LAST_SECONDS = 5.0  # how long the last commit is repeated
@@ -48,32 +45,6 @@ _COMMITTED_AT_END = (
     "certificateFile", "keyFile",
 )  # fmt: skip
 Offset = dict[str, Any]
-
-
-class RemoteBrowseReader(DataSourceReader):
-    """Reads queues once, by several tasks."""
-
-    def __init__(self, options: Options, given: Mapping[str, str], schema: StructType) -> None:
-        """Raises SchemaError, OptionError, as BrowseReader does."""
-        self._here = BrowseReader(options, schema)
-        self._place = Place("read", options, given, schema)
-
-    def partitions(self) -> Sequence[InputPartition]:
-        """Ranges that follow each other. Raises SourceError when a queue cannot be browsed."""
-        try:
-            self._place.find()
-            return _planned(self._place, self._place.call("plan"))
-        finally:
-            self._place.close()
-
-    def read(self, partition: InputPartition) -> Iterator[Any]:
-        """The messages as record batches."""
-        assert isinstance(partition, Ranges)
-        with self._place.attached() as qm:
-            if qm is not None:
-                yield from self._here.rows_of(qm, partition)
-                return
-        yield from _rows(self._place, partition)
 
 
 class RemoteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -150,9 +121,8 @@ class RemoteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The micro-batch ``end``, prepared now unless it is already."""
         if start == end:
             return []
-        self._place.find()
-        return _planned(
-            self._place, self._call("plan", start=start, end=end, newest=self._newest)
+        return self._place.planned(
+            self._call("plan", start=start, end=end, newest=self._newest)
         )  # fmt: skip
 
     def commit(self, end: Offset) -> None:
@@ -182,7 +152,7 @@ class RemoteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     schema = arrow_schema(self._schema)
                     yield from partitions.rows_of(qm, partition, schema, self._options)
                 return
-        yield from _rows(self._place, partition)
+        yield from self._place.rows(partition)
 
     # ---- how ----
 
@@ -200,19 +170,6 @@ def _say_alive(place: Place, session: str, ended: threading.Event) -> None:
     while not ended.wait(_ALIVE_SECONDS):
         with suppress(SourceError):  # the calls themselves report it
             place.call("alive", session=session)
-
-
-def _planned(place: Place, found: Sequence[Mapping[str, Any]]) -> list[InputPartition]:
-    where = place.where
-    assert where is not None
-    return [protocol.partition_from(one, where) for one in found]
-
-
-def _rows(place: Place, partition: InputPartition) -> Iterator[Any]:
-    try:
-        yield from place.rows(partition)
-    finally:
-        place.close()
 
 
 def _limit_json(limit: ReadLimit) -> list[Any]:
