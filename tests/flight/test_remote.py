@@ -145,6 +145,28 @@ def test_too_many_calls_are_tried_again(serve: Serve, qm: penstock.QueueManager)
     assert sorted(left(qm)) == [b"%d" % n for n in range(8)]
 
 
+def test_a_server_whose_certificate_is_of_others_is_refused_at_once(
+    serve: Serve, tmp_path: Path
+) -> None:
+    pair = trustme.CA().issue_cert("localhost")
+    chain = b"".join(pem.bytes() for pem in pair.cert_chain_pems)
+    address = serve(tls_certificates=[(chain, pair.private_key_pem.bytes())])
+    trustme.CA().cert_pem.write_to_path(str(tmp_path / "other.pem"))
+    begin = time.monotonic()
+    with pytest.raises(MQError, match="certificate verify failed"):
+        flight.connect(address, "QM1", ca=str(tmp_path / "other.pem"), retry_seconds=60)
+    assert time.monotonic() - begin < 30
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "token"), [("http://host:1", None), ("host", None), ("grpc://127.0.0.1:1", "grün")]
+)
+def test_what_is_no_endpoint_or_token_is_refused(endpoint: str, token: str | None) -> None:
+    with pytest.raises(MQError, match="2046") as caught:
+        flight.connect(endpoint, "QM1", token=token)
+    assert "grün" not in str(caught.value)
+
+
 @pytest.mark.parametrize("leaves", [False, True], ids=["reads", "leaves"])
 def test_rows_count_as_a_call_until_they_are_read_or_the_client_has_gone(
     serve: Serve, qm: penstock.QueueManager, leaves: bool

@@ -24,6 +24,7 @@ import penstock
 from penstock.flight.access import Access
 from penstock.flight.server import Server
 from penstock.flight.service import Service
+from penstock.flight.without_spark import WithoutSpark
 from penstock.spark.base import host, options, units
 from penstock.spark.base.errors import (
     DataLoss,
@@ -368,6 +369,16 @@ def test_a_driver_that_waits_keeps_its_session(
     assert list(remote.spark._sessions.values()) == [session]
     reader.stop()
     assert remote.spark._sessions == {}
+
+
+def test_a_server_without_pyspark_says_so(bench: Bench, home: Path) -> None:
+    server = Server("grpc://127.0.0.1:0", Service({}, 60, 60), None, 16, [WithoutSpark()])
+    given = {"queueManager": "QM1", "queue": "IN", "home": str(NOWHERE)}
+    given["endpoint"] = f"grpc://127.0.0.1:{server.port}"
+    reader = RemoteBrowseReader(options.parse(given, options.READ), given, struct_type(MESSAGE))
+    with pytest.raises(SourceError, match="the server has no PySpark"):
+        reader.partitions()
+    server.shutdown()
 
 
 # ---- rights ----

@@ -41,6 +41,7 @@ _OPTIONS = [
     ("grpc.max_reconnect_backoff_ms", 1_000),
     ("grpc.use_local_subchannel_pool", 1),  # a new client is a new connection
 ]
+_WRONG_CERTIFICATE = "certificate verify failed"  # by OpenSSL; it will not become right
 _LOST = (flight.FlightUnavailableError, flight.FlightTimedOutError, flight.FlightCancelledError)
 
 
@@ -62,13 +63,16 @@ class Link:
         self._call_seconds, self._retry_seconds = call_seconds, retry_seconds
         self._headers = []
         if token is not None:
+            if not token.isascii() or not token.isprintable():
+                text = "the token has characters that no token has"  # and is not shown
+                raise InvalidValue(ReasonCode.OPTIONS_ERROR, text)
             self._headers.append((b"authorization", b"Bearer " + token.encode("ascii")))
         self._pid = os.getpid()
         self._tls = _tls(ca, certificate)
         self._lock = threading.Lock()
         try:
             self._client = self._connected()
-        except pa.ArrowInvalid as error:
+        except pa.ArrowException as error:
             raise InvalidValue(ReasonCode.OPTIONS_ERROR, f"{endpoint!r}: {error}") from None
 
     def close(self) -> None:
@@ -178,7 +182,7 @@ class Link:
             try:
                 return call()
             except _LOST as error:
-                if time.monotonic() + pause > end:
+                if time.monotonic() + pause > end or _WRONG_CERTIFICATE in str(error):
                     text = f"{self.endpoint}: the server is not reached: {_first_line(error)}"
                     raise error_for(ReasonCode.CONNECTION_BROKEN, text) from error
             except pa.ArrowException as error:
