@@ -207,6 +207,23 @@ def test_a_sink_puts_all_or_nothing(bench: Bench, remote: Remote, put: Put) -> N
     assert bench.target.depth == 3 and bench.qm.recover() == []
 
 
+def test_a_commit_that_is_repeated_is_done_once_and_one_that_was_dropped_is_refused(
+    bench: Bench, remote: Remote, put: Put
+) -> None:
+    writer = remote.batch_writer(queue="OUT")
+    told = [put(writer, pa.table({"value": ["a", "b"]}))]
+    writer.commit(told)
+    writer.commit(told)  # as when the answer was lost
+    assert bench.target.depth == 2 and bench.qm.recover() == []
+    dropped = remote.batch_writer(queue="OUT")
+    told = [put(dropped, pa.table({"value": ["c"]}))]
+    dropped.abort(told)
+    dropped.abort(told)
+    with pytest.raises(SourceError, match="the write was dropped before its commit"):
+        dropped.commit(told)
+    assert bench.target.depth == 2 and bench.qm.recover() == []
+
+
 def test_rows_of_a_task_go_in_pieces_and_keep_their_order(
     bench: Bench, remote: Remote, put: Put
 ) -> None:

@@ -14,7 +14,6 @@ import stat
 import sys
 import threading
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,10 +121,10 @@ def _spark(homes: dict[str, Path | None]) -> Extension:
     """The half of Spark's data source that works here."""
     from penstock.flight.without_spark import WithoutSpark
 
-    if find_spec("pyspark") is None:
+    try:
+        from penstock.spark.remote.service import SparkService
+    except ImportError:
         return WithoutSpark()
-    from penstock.spark.remote.service import SparkService
-
     return SparkService(homes)
 
 

@@ -39,6 +39,6 @@ class WithoutSpark:
     def _refuse(self) -> NoReturn:
         raise Refusal(
             "SourceError",
-            "the server has no PySpark, which its half of the data source needs (but no Java): pip "
-            "install 'penstock[serve,spark]' on its host",
+            "the server has no PySpark 4, which its half of the data source needs (but no Java): "
+            "pip install 'penstock[serve,spark]' on its host",
         )

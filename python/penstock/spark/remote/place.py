@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Place"]
 
 _CALL_SECONDS = 60.0
-_RETRY_SECONDS = 60.0
+_RETRY_SECONDS = 180.0  # longer: a large micro-batch may be taken while its call is repeated
 
 
 class Place:

@@ -26,6 +26,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ..base import units
+from ..base.errors import SourceError
 from ..base.ledger import Ledger, look
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     Read = Callable[[str], dict[str, Any] | None]
 
-__all__ = ["KEPT_SECONDS", "drop", "has_ended", "owner_of", "sweep"]
+__all__ = ["KEPT_SECONDS", "check_committed", "drop", "has_ended", "owner_of", "sweep"]
 
 KEPT_SECONDS = 7 * 86_400.0
 
@@ -49,6 +50,14 @@ def drop(book: Ledger, write: str) -> None:
     """Records that a write has ended and that nothing of it is to be committed."""
     if book.read(owner_of(write)) is None:
         book.add(owner_of(write), {"version": 0, "time": int(time.time())}, KEPT_SECONDS)
+
+
+def check_committed(entry: dict[str, Any]) -> None:
+    """For the entry of a batch write whose commit is asked for again, because its driver is on
+    another host and did not hear the answer. Raises SourceError: the write was dropped.
+    """
+    if "messages" not in entry:
+        raise SourceError("the write was dropped before its commit: nothing of it was put")
 
 
 def sweep(qm: QueueManager, book: Ledger) -> None:
