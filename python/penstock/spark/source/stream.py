@@ -249,7 +249,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         qm = self._connected()
         with self._reported():
-            if self._ahead is None and self._background.is_idle:
+            if self._background.is_idle:
                 self._progress = self._report_of(qm, 0)
         return self._progress
 
