@@ -107,8 +107,8 @@ format: $(TOOLS) ## format the Python files
 CRASH := $(MAKE) -j$(JOBS) -C tests/crash PYTHON=$(abspath $(RUN))
 
 .PHONY: crash crash-programs checkpoint-storm t2 t3 t4 t5 t7 t9 t11 t12 region-fuzz region-damage flight-storm full-disk spark-kill spark-remote spark-remote-storm mutation
-THROUGH_A_SERVER := $(addprefix tests/spark/test_,$(addsuffix .py,abandoned aside browse browse_choices gathering \
-    once order properties queues sink sink_dead_letters sink_rows sql stream stream_errors write_once several))
+REMOTE := abandoned aside browse browse_choices gathering once order properties queues several sink \
+    sink_dead_letters sink_rows sql stream stream_errors write_once
 crash: t2 t3 t4 t5 t7 checkpoint-storm t9 t11 t12 region-fuzz region-damage c-asan c-tsan flight-storm spark-kill spark-remote-storm ## all at CI size
 crash-programs: ## build the programs of T2, T3, T4, T9, T12
 	$(CRASH) programs
@@ -143,8 +143,9 @@ flight-storm: $(BUILT) ## exactly once through Arrow Flight: servers and clients
 	$(RUN) tests/crash/flight_storm.py $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED))
 full-disk: $(BUILT) ## queue managers on full file systems, tmpfs and ext4, emptied: ONLY=
 	$(RUN) tests/crash/full_disk.py $(if $(ONLY),--only "$(ONLY)")
-spark-remote: $(BUILT) ## the data source's tests of queues, through a server
-	PENSTOCK_THROUGH_A_SERVER=1 $(RUN) -m pytest -q -n $(FILES_AT_ONCE) $(THROUGH_A_SERVER)
+spark-remote: $(BUILT) ## the data source's tests of queues, through a server (REMOTE="sink stream": these)
+	PENSTOCK_THROUGH_A_SERVER=1 $(RUN) -m pytest -q -n $(FILES_AT_ONCE) \
+	    $(addprefix tests/spark/test_,$(addsuffix .py,$(REMOTE)))
 spark-remote-storm: $(BUILT) ## exactly once through Spark on another host: kills, cut links (RANDOM=, SEED=)
 	$(RUN) tests/crash/spark_remote_storm.py $(if $(RANDOM),--random $(RANDOM)) \
 	    $(if $(SEED),--seed $(SEED))

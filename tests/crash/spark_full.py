@@ -87,7 +87,7 @@ class Place(SparkFixture):
 
     def __init__(self, spark: Any, name: str, home: Path) -> None:
         home.mkdir(mode=0o700)
-        self.spark, self.home, self.name = spark, home, name
+        self.spark, self.home, self.name, self.endpoint = spark, home, name, None
         penstock.create(name, home, **DISK)
         with self.connected():
             for queue in ("IN", "OUT", "FILLER"):
