@@ -224,6 +224,21 @@ def test_a_commit_that_is_repeated_is_done_once_and_one_that_was_dropped_is_refu
     assert bench.target.depth == 2 and bench.qm.recover() == []
 
 
+def test_a_write_that_failed_is_dropped_or_the_driver_is_warned(
+    bench: Bench, remote: Remote, put: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(place, "_RETRY_SECONDS", 0.1)
+    writer = remote.batch_writer(queue="OUT")
+    told = [put(writer, pa.table({"value": ["a"]}))]
+    remote.end()
+    with pytest.warns(RuntimeWarning, match=r"may be left prepared.*2009"):
+        writer.abort(told)  # Spark would hide why the batch failed
+    remote.start()
+    assert len(bench.qm.recover()) == 1
+    writer.abort(told)
+    assert bench.qm.recover() == []
+
+
 def test_rows_of_a_task_go_in_pieces_and_keep_their_order(
     bench: Bench, remote: Remote, put: Put
 ) -> None:

@@ -191,10 +191,8 @@ class RemoteQueueManager:
     # ---- calls ----
 
     def _text_of(self, result: Result, columns: Sequence[str] | None) -> bytes:
-        own = result.unit, result.attempt
-        return _checked(
-            Request("read", self.name, "", *own, columns=tuple(columns or ()))
-        )  # fmt: skip
+        names = tuple(columns or ())
+        return _checked(Request("read", self.name, "", result.unit, result.attempt, columns=names))
 
     def _acted(self, request: Request) -> list[dict[str, Any]]:
         return self._link.act(request.op, _checked(request))

@@ -67,10 +67,6 @@ class Place:
         """The state for tasks: without the connection."""
         return {**self.__dict__, "_link": None}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """The state of a task."""
-        self.__dict__.update(state)
-
     # ---- calls ----
 
     def call(self, name: str, **fields: Any) -> Any:

@@ -16,6 +16,7 @@ holds no unit of work.
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -311,8 +312,6 @@ def _sink(options: Options, schema: StructType) -> Sink:
 
 
 def _schema(call: Call) -> StructType:
-    import json
-
     from pyspark.sql.types import StructType
 
     return StructType.fromJson(json.loads(call.schema))

@@ -81,10 +81,6 @@ class RemoteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The state for tasks, which call read() alone."""
         return {**self.__dict__, "_ended": None}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """The state of a task."""
-        self.__dict__.update(state)
-
     # ---- what Spark calls on the driver ----
 
     def initialOffset(self) -> Offset:
@@ -121,9 +117,8 @@ class RemoteStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The micro-batch ``end``, prepared now unless it is already."""
         if start == end:
             return []
-        return self._place.planned(
-            self._call("plan", start=start, end=end, newest=self._newest)
-        )  # fmt: skip
+        found = self._call("plan", start=start, end=end, newest=self._newest)
+        return self._place.planned(found)
 
     def commit(self, end: Offset) -> None:
         """Commits the units of work up to ``end``; committed ones stay committed."""

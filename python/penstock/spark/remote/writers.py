@@ -8,12 +8,14 @@ the end of the write (sink/ending.py).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from ..base.errors import SourceError
 from ..sink.writer import Sink
 from ..sink.written import Run, Task, Written
 from . import protocol
@@ -61,10 +63,15 @@ class RemoteSink:
             self._called("end", written=sent, once=once, run=list(own))
 
     def drop(self, messages: Sequence[WriterCommitMessage | None], run: Run | None = None) -> None:
-        """Backs out what the tasks prepared."""
+        """Backs out what the tasks prepared; only warns when it cannot, as Sink.drop() does."""
         written = [protocol.written_json(one) for one in messages if isinstance(one, Written)]
-        if written or run is not None:
+        if not written and run is None:
+            return
+        try:
             self._called("drop", written=written, run=None if run is None else list(run))
+        except SourceError as error:
+            text = "units of work of a batch that failed may be left prepared, `penstock resolve` "
+            warnings.warn(f"{text}shows them: {error}", RuntimeWarning, stacklevel=2)
 
     def _called(self, name: str, **fields: Any) -> None:
         try:
