@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyspark
 import pytest
+from remote_fixture import Allowed, Remote, with_tokens
 from spark_fixture import STDERR, SparkFixture, served
 from spark_steps import Bench, Put, Task
 
@@ -94,6 +95,19 @@ def bench(qm: penstock.QueueManager, home: Path) -> Iterator[Bench]:
     yield made
     made.source.close()
     made.target.close()
+
+
+@pytest.fixture
+def remote(bench: Bench, home: Path) -> Iterator[Remote]:
+    made = Remote(home)
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def allowed(bench: Bench, home: Path) -> Iterator[Allowed]:
+    with with_tokens(home) as start:
+        yield start
 
 
 @pytest.fixture

@@ -11,11 +11,12 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+from spark_fixture import NOWHERE
+
 import penstock
-from penstock.spark.base import options as o
 from penstock.spark.base.schema import struct_type
+from penstock.spark.datasource import PenstockDataSource
 from penstock.spark.source.journal_records import columns
-from penstock.spark.source.journal_stream import JournalStreamReader
 
 LINEAR = {"segment_size": 128 << 10, "journal_limit": 1 << 20, "ring_size": 1 << 18}
 DEATHS = ("planned", "logged", "sliced", "read")
@@ -25,14 +26,19 @@ Row = tuple[int, int, str, str, int, int, bytes | None]
 class Query:
     """A query with its checkpoint. rows: of the micro-batches that are done, in order."""
 
-    def __init__(self, home: Path, **given: str) -> None:
+    def __init__(self, home: Path, endpoint: str | None = None, **given: str) -> None:
+        """Reads the files of a home, or, as on another host, through a server."""
+        if endpoint is not None:
+            given = {"endpoint": endpoint, **given}
+            home = NOWHERE
         self.given = {"queueManager": "QM1", "home": str(home), "mode": "journal", **given}
         self.log: list[dict[str, Any]] = []
         self.done: list[list[dict[str, Any]]] = []
         self.reader = self.new_reader()
 
-    def new_reader(self) -> JournalStreamReader:
-        return JournalStreamReader(o.parse(self.given, o.STREAM), struct_type(columns()))
+    def new_reader(self) -> Any:
+        maker = PenstockDataSource(self.given)
+        return maker.streamReader(struct_type(columns()))
 
     def die(self) -> None:
         self.reader.stop()

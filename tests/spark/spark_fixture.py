@@ -56,7 +56,7 @@ class SparkFixture:
     def set(self, maker: Any, **options: Any) -> Any:
         """A reader or writer of the format, with queue manager, home and these options."""
         maker = maker.format("penstock").option("queueManager", self.qm.name)
-        if self.endpoint is None or options.get("mode") == "journal":
+        if self.endpoint is None:
             maker = maker.option("home", str(self.home))
         else:  # as if this were another host
             maker = maker.option("endpoint", self.endpoint).option("home", str(NOWHERE))

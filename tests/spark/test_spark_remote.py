@@ -6,10 +6,9 @@ run through a server with ``make spark-remote``.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from remote_fixture import RIGHTS, Allowed, Remote
 from spark_fixture import NOWHERE, wait_until
-from spark_steps import START, TEXT, Bench, Put, plan, rows
+from spark_steps import START, Bench, Put, plan, rows
 
 import penstock
-from penstock.flight.access import Access
 from penstock.flight.server import Server
 from penstock.flight.service import Service
 from penstock.flight.without_spark import WithoutSpark
@@ -33,85 +32,10 @@ from penstock.spark.base.errors import (
     SourceError,
 )
 from penstock.spark.base.schema import MESSAGE, struct_type
-from penstock.spark.remote import place, protocol, service, stream
+from penstock.spark.remote import place, protocol, service
+from penstock.spark.remote import session as remote_session
 from penstock.spark.remote.browse import RemoteBrowseReader
-from penstock.spark.remote.service import SparkService
-from penstock.spark.remote.stream import RemoteStreamReader
-from penstock.spark.remote.stream_writer import RemoteStreamWriter
-from penstock.spark.remote.writers import RemoteBatchWriter
 from penstock.spark.source import abandoned
-
-RIGHTS = ("browse", "get", "put")
-TOKEN = "a token of the tests"
-
-
-class Remote:
-    """A server for QM1 in this process, and readers and writers that go through it."""
-
-    def __init__(self, home: Path, accesses: Mapping[str, Access] | None = None) -> None:
-        self.home = home
-        self.tokens = None if accesses is None else {
-            hashlib.sha256(token.encode()).hexdigest(): one for token, one in accesses.items()
-        }  # fmt: skip
-        self.base = {"queueManager": "QM1", "home": str(NOWHERE)}
-        self.port = 0
-        self.start()
-
-    def start(self) -> None:
-        self.spark = SparkService({"QM1": self.home})
-        plain = Service({}, 3600, 60)
-        address = f"grpc://127.0.0.1:{self.port}"
-        self.server = Server(address, plain, self.tokens, 16, [self.spark])
-        self.port = self.server.port
-        self.base["endpoint"] = f"grpc://127.0.0.1:{self.port}"
-
-    def end(self) -> None:
-        self.server.shutdown()
-
-    def parsed(self, use: str, **given: str) -> tuple[options.Options, dict[str, str]]:
-        own = {**self.base, **given}
-        return options.parse(own, use), own
-
-    def browser(self, **given: str) -> RemoteBrowseReader:
-        own = given if "queuePattern" in given else {"queue": "IN", **given}
-        return RemoteBrowseReader(*self.parsed(options.READ, **own), struct_type(MESSAGE))
-
-    def reader(self, **given: str) -> RemoteStreamReader:
-        own = given if "queuePattern" in given else {"queue": "IN", **given}
-        read = self.parsed(options.STREAM, **own)
-        return RemoteStreamReader(*read, struct_type(MESSAGE), False)
-
-    def batch_writer(self, columns: dict[str, str] = TEXT, **given: str) -> RemoteBatchWriter:
-        return RemoteBatchWriter(*self.parsed(options.WRITE, **given), struct_type(columns))
-
-    def stream_writer(self, **given: str) -> RemoteStreamWriter:
-        own = self.parsed(options.SINK, queue="OUT", **given)
-        return RemoteStreamWriter(*own, struct_type(TEXT))
-
-
-@pytest.fixture
-def remote(bench: Bench, home: Path) -> Iterator[Remote]:
-    made = Remote(home)
-    yield made
-    made.end()
-
-
-Allowed = Callable[..., Remote]
-
-
-@pytest.fixture
-def allowed(bench: Bench, home: Path) -> Iterator[Allowed]:
-    """A server whose client has a token with these queues and rights."""
-    made: list[Remote] = []
-
-    def start(queues: tuple[str, ...] = ("*",), rights: tuple[str, ...] = RIGHTS) -> Remote:
-        made.append(Remote(home, {TOKEN: Access("etl", ("QM1",), queues, rights)}))
-        made[-1].base["token"] = TOKEN
-        return made[-1]
-
-    yield start
-    for one in made:
-        one.end()
 
 
 def browsed(reader: RemoteBrowseReader) -> list[bytes]:
@@ -390,7 +314,7 @@ def test_a_driver_that_waits_keeps_its_session(
     bench: Bench, remote: Remote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service, "IDLE_SECONDS", 1.5)
-    monkeypatch.setattr(stream, "_ALIVE_SECONDS", 0.2)
+    monkeypatch.setattr(remote_session, "_ALIVE_SECONDS", 0.2)
     bench.fill(0, 1)
     reader = remote.reader()
     end = plan(reader, START)
@@ -631,7 +555,6 @@ def test_values_that_do_not_fit_are_refused(
         ({"token": "t"}, "option token goes with endpoint"),
         ({"endpoint": "grpc://h:1", "token": "t", "tokenFile": "f"}, "only one of them"),
         ({"endpoint": "grpc://h:1", "keyFile": "f"}, "certificateFile and keyFile go together"),
-        ({"endpoint": "grpc://h:1", "mode": "journal"}, "endpoint"),
     ],
 )
 def test_options_of_a_server_that_contradict_each_other_are_refused(

@@ -83,6 +83,10 @@ class Access:
         """Whether a queue is one of its own."""
         return _fits(self.queues, queue)
 
+    def sees_all(self, pattern: str) -> bool:
+        """Whether all queues of a pattern are its own, as far as its patterns say so in words."""
+        return not {"*", pattern}.isdisjoint(self.queues)
+
 
 ANYBODY = Access("anybody", ("*",), ("*",), RIGHTS)
 

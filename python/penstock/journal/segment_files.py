@@ -215,6 +215,21 @@ def _inspect(directory: str, qm_id: bytes, number: int, in_archive: bool) -> Seg
     return None
 
 
+def listed_elsewhere(segment: SegmentFile) -> SegmentFile:
+    """A segment that was listed on another host: the numbers are that one's, the directory is here.
+
+    What the file says of itself counts, and the end stays where it was. A segment that is gone
+    stays as it is, and its scan says so. Raises DamagedFile.
+    """
+    directory, number = os.path.abspath(segment.directory), segment.number
+    own = replace(segment, directory=directory, qm_id=_qm_id(directory), name=f"{number:010d}.psj")
+    found = _inspect(directory, own.qm_id, number, False)
+    if found is None or found.generation != segment.generation:
+        return own
+    end = min(max(segment.end_lsn, found.base_lsn + L.PAGE), found.end_lsn)
+    return replace(found, end_lsn=end, closed=segment.closed)
+
+
 def _closed_by(segment: SegmentFile, after: SegmentFile) -> SegmentFile:
     """The segment with the end that its successor gives. Raises DamagedFile."""
     if after.base_lsn < segment.base_lsn + segment.size or after.generation <= segment.generation:

@@ -103,6 +103,10 @@ def _reader(given: Mapping[str, str], schema: StructType) -> DataSourceReader:
     """The reader of one queue manager."""
     options = o.parse(given, o.READ)
     if options["mode"] == "journal":
+        if options["endpoint"] is not None:
+            from .remote.journal import RemoteJournalReader
+
+            return RemoteJournalReader(options, given, schema)
         from .source.journal import JournalReader
 
         return JournalReader(options, schema)
@@ -121,6 +125,10 @@ def _stream(
     """The stream's reader of one queue manager; is_last: as RemoteStreamReader."""
     options = o.parse(given, o.STREAM)
     if options["mode"] == "journal":
+        if options["endpoint"] is not None:
+            from .remote.journal import RemoteJournalStream
+
+            return RemoteJournalStream(options, given, schema)
         from .source.journal_stream import JournalStreamReader
 
         return JournalStreamReader(options, schema)

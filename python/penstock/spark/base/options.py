@@ -30,7 +30,6 @@ _OF_JOURNAL = (JOURNAL, JOURNAL_STREAM)
 _READS = (READ, JOURNAL, STREAM, JOURNAL_STREAM)
 _WRITES = (WRITE, SINK)
 _ALL = (*_READS, *_WRITES)
-_EVERYWHERE = (READ, STREAM, *_WRITES)  # what can be done through a server
 _OF_ENDPOINT = ("token", "tokenFile", "caFile", "certificateFile", "keyFile")
 
 # What users of other sources try first.
@@ -163,18 +162,18 @@ OPTIONS = (
     Option("home", _ALL, _text, None, "directory of queue managers; else PENSTOCK_HOME"),
     Option(
         "endpoint",
-        _EVERYWHERE,
+        _ALL,
         _text,
         None,
         "the server of `penstock serve` through which driver and tasks on other hosts reach the "
         "queue manager, grpc+tls://host:port; of several queue managers one of each, with commas, "
         "or one for all",
     ),
-    Option("token", _EVERYWHERE, _text, None, "with endpoint: the bearer token"),
-    Option("tokenFile", _EVERYWHERE, _text, None, "instead of token: a file on each host with it"),
+    Option("token", _ALL, _text, None, "with endpoint: the bearer token"),
+    Option("tokenFile", _ALL, _text, None, "instead of token: a file on each host with it"),
     Option(
         "caFile",
-        _EVERYWHERE,
+        _ALL,
         _text,
         None,
         "with endpoint: a file on each host with the certificates that the server's is checked "
@@ -182,12 +181,12 @@ OPTIONS = (
     ),
     Option(
         "certificateFile",
-        _EVERYWHERE,
+        _ALL,
         _text,
         None,
         "with endpoint: a file on each host with the client's own certificate, for mutual TLS",
     ),
-    Option("keyFile", _EVERYWHERE, _text, None, "with certificateFile: its key"),
+    Option("keyFile", _ALL, _text, None, "with certificateFile: its key"),
     Option(
         "queue",
         _ALL,

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import penstock
+from penstock.journal.errors import DamagedFile
 
 from ..base import host
 from ..base.connection import connect, leave, reported
@@ -25,6 +26,8 @@ from . import protocol
 from .protocol import OF_PLACE, Call
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
 
@@ -60,7 +63,7 @@ class Place:
         self.application = host.application() or ""
         self.retry_seconds = _RETRY_SECONDS  # how long a call is repeated when the server is away
         self.where: Host | None = None  # the queue manager's host
-        self.identity = ""  # of the queue manager
+        self.identity = ""  # of the queue manager, or of the history of its journal
         self._link: Link | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -112,6 +115,19 @@ class Place:
 
     # ---- without the server ----
 
+    def directory(self) -> Path | None:
+        """The queue manager's, in a task on its host; None: it is elsewhere, or not to be read."""
+        self.find()
+        if not self._is_here():
+            return None
+        from ..source.journal import directory_of, history_of
+
+        try:
+            path = directory_of(self.options)
+            return path if history_of(path) == self.identity else None
+        except (SourceError, DamagedFile, OSError):  # another user or home
+            return None
+
     @contextmanager
     def attached(self) -> Iterator[QueueManager | None]:
         """The queue manager, in a task on its host; None: this process cannot attach to it."""
@@ -127,9 +143,7 @@ class Place:
             leave(qm)
 
     def _attach(self) -> QueueManager | None:
-        here, there = host.here(), self.where
-        assert there is not None
-        if (here.boot_id, here.machine_id) != (there.boot_id, there.machine_id):
+        if not self._is_here():
             return None
         try:
             qm = connect(self.options)
@@ -139,6 +153,11 @@ class Place:
             return qm
         leave(qm)
         return None
+
+    def _is_here(self) -> bool:
+        here, there = host.here(), self.where
+        assert there is not None
+        return (here.boot_id, here.machine_id) == (there.boot_id, there.machine_id)
 
     # ---- how ----
 

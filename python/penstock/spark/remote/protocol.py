@@ -1,7 +1,8 @@
 """What the data source and the server say to each other: requests of op ``spark``.
 
 The server has the readers and writers of penstock.spark.source and sink, and calls them for the
-driver and the tasks of a job on other hosts. So a request is a call of one of them:
+driver and the tasks of a job on other hosts. So a request is a call of one of them; option mode
+says whether of queues or of the journal:
 
 ===========  ==========  ======================  ==================================================
 call         sent as     fields besides          answer
@@ -224,8 +225,11 @@ def _check_schema(text: str) -> None:
 def partition_json(partition: InputPartition) -> dict[str, Any]:
     """A partition as it is sent."""
     from ..source.browse import Ranges, Walk
+    from ..source.journal_events import EventSlice
+    from ..source.journal_records import Segment
     from ..source.partitions import Slice
     from ..source.probe import Probe
+    from .journal_part import JournalPart, part_of
 
     if isinstance(partition, Slice):
         return {
@@ -235,6 +239,10 @@ def partition_json(partition: InputPartition) -> dict[str, Any]:
         }
     if isinstance(partition, Probe):
         return {"kind": "probe", "number": partition.value, "queues": list(partition.queues)}
+    if isinstance(partition, (Segment, EventSlice)):
+        partition = part_of(partition)
+    if isinstance(partition, JournalPart):
+        return partition.to_json()
     assert isinstance(partition, Ranges)
     ranges = [["walk" if isinstance(one, Walk) else "interval", *one] for one in partition.ranges]
     return {"kind": "ranges", "ranges": ranges}
@@ -244,6 +252,7 @@ def partition_from(found: Mapping[str, Any], where: Host) -> InputPartition:
     """The partition that was sent. Raises WrongRequest: it is none."""
     from ..source.partitions import Slice
     from ..source.probe import Probe
+    from .journal_part import JournalPart
 
     kind = found.get("kind")
     try:
@@ -254,6 +263,8 @@ def partition_from(found: Mapping[str, Any], where: Host) -> InputPartition:
             return Probe(_of(int, found["number"]), where, queues)
         if kind == "ranges":
             return _ranges(found["ranges"], where)
+        if kind in ("events", "records"):
+            return JournalPart(kind, found)
     except (KeyError, TypeError, ValueError, MQError) as error:
         raise WrongRequest(f"a partition is wrong: {error!r:.80}") from None
     raise WrongRequest(f"a partition of kind {kind!r:.40}")
@@ -299,15 +310,18 @@ def _ranges(found: Any, where: Host) -> InputPartition:
 
 
 def queues_of(partition: InputPartition) -> set[str]:
-    """The queues whose messages it has."""
+    """The queues whose messages it has; none where it is a part of the journal."""
     from ..source.partitions import Slice
     from ..source.probe import Probe
+    from .journal_part import JournalPart
 
     if isinstance(partition, Slice):
         pieces = [piece for group in partition.groups for piece in group]
         return {units.queue_of(Xid.parse(piece.unit)) or "" for piece in pieces}
     if isinstance(partition, Probe):
         return set(partition.queues)
+    if isinstance(partition, JournalPart):
+        return set()
     return {one.queue for one in partition.ranges}
 
 

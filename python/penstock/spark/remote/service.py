@@ -6,7 +6,8 @@ driver ends: what it has prepared stays, for the next start from the checkpoint.
 
 A client may do what its token allows: browse for batch reads, get for streams, put for sinks, on
 each queue that it names, that a row names, or that a partition or an offset names. Streams by
-pattern have the queues that the token allows. Whose stream or write a prepared unit is, is known by
+pattern have the queues that the token allows. The journal is browsed: of queues that are named, or
+of a pattern that stands in the token. Whose stream or write a prepared unit is, is known by
 its id, a random number that checkpoints and drivers have; and the units of a stream are committed
 for a client only when it may use all of its queues.
 
@@ -32,17 +33,21 @@ from ..base import acting, host, units
 from ..base import options as o
 from ..base.acting import Acting
 from ..base.connection import connected
-from ..base.errors import OptionError, SourceError
+from ..base.errors import SourceError
+from ..base.queue_choice import QueueChoice
 from ..base.schema import arrow_schema
 from ..base.versions import require
 from . import protocol
+from .journal_part import JournalPart
 from .protocol import OF_PLACE, Call, WrongRequest
 
 if TYPE_CHECKING:
+    from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
 
     from ..base.options import Options
     from ..sink.writer import Sink
+    from ..source.journal_stream import JournalStreamReader
     from ..source.stream import StreamReader
 
 __all__ = ["IDLE_SECONDS", "SparkService"]
@@ -62,6 +67,9 @@ class Access(Protocol):
 
     def sees(self, queue: str) -> bool:
         """Whether a queue is one of its own."""
+
+    def sees_all(self, pattern: str) -> bool:
+        """Whether all queues of a pattern are its own."""
 
 
 class SparkService:
@@ -95,10 +103,7 @@ class SparkService:
             call = protocol.parse(text, ("rows",))
             with acting.acting_for(self._client(access, call)):
                 options, schema = self._options(access, call), _schema(call)
-                partition = protocol.partition_from(call.fields["partition"], host.here())
-                right = "browse" if call.use == "read" else "get"
-                for queue in protocol.queues_of(partition):
-                    access.check(call.manager, queue, right)
+                partition = _partition(access, call, options)
                 rows = _reader(call.use, options, schema).read(partition)
                 return arrow_schema(schema), _rows(acting.steps(rows))
 
@@ -142,9 +147,14 @@ class SparkService:
 
     def _hello(self, access: Access, call: Call) -> Any:
         """Where the queue manager is, and which one."""
-        here = host.here()
-        with connected(self._options(access, call)) as qm:
-            own = str(qm.display("QMGR")[0]["qmid"])
+        here, options = host.here(), self._options(access, call)
+        if _is_of_journal(call, options):
+            from ..source.journal import directory_of, history_of
+
+            own = history_of(directory_of(options))  # not started for it
+        else:
+            with connected(options) as qm:
+                own = str(qm.display("QMGR")[0]["qmid"])
         return {"host": [here.name, here.boot_id, here.machine_id], "id": own}
 
     def _plan(self, access: Access, call: Call) -> Any:
@@ -232,13 +242,13 @@ class SparkService:
         if home is not None:
             given["home"] = str(home)
         options = o.parse(given, protocol.USES[call.use])
-        if call.use in ("read", "stream") and options["mode"] == "journal":
-            raise OptionError("mode=journal reads files of the queue manager's host: not there yet")
-        if call.use == "stream" and options["deadLetterQueue"] is not None:
+        if _is_of_journal(call, options):
+            _check_journal(access, call, options)
+        elif call.use == "stream" and options["deadLetterQueue"] is not None:
             access.check(call.manager, options["deadLetterQueue"], "put")
         return options
 
-    def _session(self, access: Access, call: Call) -> AbstractContextManager[StreamReader]:
+    def _session(self, access: Access, call: Call) -> AbstractContextManager[Any]:
         key = call.fields["session"], access
         with self._lock:
             session = self._sessions.get(key)
@@ -265,14 +275,14 @@ class SparkService:
 class _Session:
     """A stream's reader; one call at a time."""
 
-    def __init__(self, reader: StreamReader) -> None:
+    def __init__(self, reader: StreamReader | JournalStreamReader) -> None:
         self._reader = reader
         self._lock = threading.Lock()
         self._is_bound = False
         self.newest: Mapping[str, int] | None = None  # that Trigger.AvailableNow has noted
         self.used = time.monotonic()
 
-    def __enter__(self) -> StreamReader:
+    def __enter__(self) -> StreamReader | JournalStreamReader:
         self._lock.acquire()
         try:
             if self.newest is not None and not self._is_bound:
@@ -293,13 +303,52 @@ class _Session:
             self._reader.stop()
 
 
+def _is_of_journal(call: Call, options: Options) -> bool:
+    return call.use in ("read", "stream") and bool(options["mode"] == "journal")
+
+
+def _check_journal(access: Access, call: Call, options: Options) -> None:
+    """Raises MQError, 2035: it may not browse all queues whose events are wanted."""
+    choice = QueueChoice.of(options)
+    for queue in choice.names or ():
+        access.check(call.manager, queue, "browse")
+    access.check(call.manager, None, "browse")
+    if choice.names is None and not access.sees_all(choice.given):
+        text = f"the journal of {choice.text} needs a token whose queues have {choice.given!r}"
+        raise penstock.MQError(ReasonCode.NOT_AUTHORIZED, text)
+
+
+def _partition(access: Access, call: Call, options: Options) -> InputPartition:
+    """The partition that is asked for. Raises MQError, 2035; WrongRequest."""
+    where = host.here()
+    partition = protocol.partition_from(call.fields["partition"], where)
+    if isinstance(partition, JournalPart) != _is_of_journal(call, options):
+        raise WrongRequest("the partition is of another mode")
+    if isinstance(partition, JournalPart):
+        from ..source.journal import directory_of
+
+        return partition.of(directory_of(options), where)
+    right = "browse" if call.use == "read" else "get"
+    for queue in protocol.queues_of(partition):
+        access.check(call.manager, queue, right)
+    return partition
+
+
 def _reader(use: str, options: Options, schema: StructType) -> Any:
     """Raises VersionError: the server's PySpark is too old for a stream."""
+    if use == "read" and options["mode"] == "journal":
+        from ..source.journal import JournalReader
+
+        return JournalReader(options, schema)
     if use == "read":
         from ..source.browse import BrowseReader
 
         return BrowseReader(options, schema)
     require("a streaming source")
+    if options["mode"] == "journal":
+        from ..source.journal_stream import JournalStreamReader
+
+        return JournalStreamReader(options, schema)
     from ..source.stream import StreamReader
 
     return StreamReader(options, schema, has_listener=True)  # the client warns

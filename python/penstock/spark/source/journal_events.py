@@ -63,12 +63,20 @@ class EventSlice(InputPartition):
     durable_lsn: where the journal ended when the read was planned."""
 
     def __init__(
-        self, journal: SegmentRange, start: int, end: int, since: int, where: host.Host
+        self,
+        directory: str,
+        start: int,
+        end: int,
+        *,
+        since: int,
+        first: int,
+        durable_lsn: int,
+        where: host.Host,
     ) -> None:
         super().__init__(None)
-        self.directory, self.durable_lsn = journal.directory, journal.end_lsn
+        self.directory, self.durable_lsn = directory, durable_lsn
         self.start, self.end, self.since = start, end, since
-        self.first = journal.number_at(start)
+        self.first = first
         self.where = where
 
 
@@ -192,7 +200,17 @@ def slices_of(
     for stretch in planned.stretches:
         sum_ += stretch.cost
         if sum_ >= cost or stretch.end == planned.end:
-            slices.append(EventSlice(journal, start, stretch.end, since, where))
+            slices.append(
+                EventSlice(
+                    journal.directory,
+                    start,
+                    stretch.end,
+                    since=since,
+                    first=journal.number_at(start),
+                    durable_lsn=journal.end_lsn,
+                    where=where,
+                )
+            )
             start, sum_ = stretch.end, 0
     return slices
 

@@ -46,7 +46,7 @@ Another history
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -135,7 +135,14 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Notes what is durable now: later records are not read by this run."""
-        self._bound = self._reported(lambda: self._journal().end_lsn)
+        self.bind(None)
+
+    def bind(self, newest: Mapping[str, int] | None) -> Mapping[str, int]:
+        """The same with what an earlier reader of this run has noted; None: now. Returns it."""
+        if newest is None:
+            newest = {"lsn": self._reported(lambda: self._journal().end_lsn)}
+        self._bound = newest["lsn"]
+        return newest
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """The end of the next micro-batch; ``start`` when there is nothing to read.

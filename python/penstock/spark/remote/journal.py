@@ -1,0 +1,80 @@
+"""The journal of a queue manager on another host, read once or as a stream.
+
+The server plans; tasks on its host read the files, others ask the server for the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceReader
+
+from ..base import host
+from ..source.journal import JournalReader
+from ..source.journal_stream import JournalStreamReader
+from .journal_part import JournalPart
+from .place import Place
+from .session import Offset, SessionReader
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import InputPartition
+    from pyspark.sql.streaming.datasource import ReadLimit
+    from pyspark.sql.types import StructType
+
+    from ..base.options import Options
+
+__all__ = ["RemoteJournalReader", "RemoteJournalStream"]
+
+
+class RemoteJournalReader(DataSourceReader):
+    """Reads the journal once, by several tasks."""
+
+    def __init__(self, options: Options, given: Mapping[str, str], schema: StructType) -> None:
+        """Raises SchemaError, OptionError, as JournalReader does."""
+        self._here = JournalReader(options, schema)
+        self._place = Place("read", options, given, schema)
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """The segments, or slices, that may have rows. Raises SourceError."""
+        try:
+            return self._place.planned(self._place.call("plan"))
+        finally:
+            self._place.close()
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """The rows of a partition as record batches. Raises SourceError."""
+        return _rows(self._place, self._here, partition)
+
+
+class RemoteJournalStream(SessionReader):
+    """Reads the journal in micro-batches."""
+
+    def __init__(self, options: Options, given: Mapping[str, str], schema: StructType) -> None:
+        """Raises SchemaError, OptionError, as JournalStreamReader does."""
+        self._here = JournalStreamReader(options, schema)
+        super().__init__(Place("stream", options, given, schema))
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """From maxBytesPerTrigger."""
+        return self._here.getDefaultReadLimit()
+
+    def commit(self, end: Offset) -> None:
+        """Nothing: the journal does not know its readers."""
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """The rows of a partition as record batches. Raises SourceError."""
+        return _rows(self._place, self._here, partition)
+
+
+def _rows(
+    place: Place, here: JournalReader | JournalStreamReader, partition: InputPartition
+) -> Iterator[Any]:
+    if not isinstance(partition, JournalPart):  # what Spark plans when there are no partitions
+        return
+    directory = place.directory()
+    if directory is None:
+        yield from place.rows(partition)
+    else:
+        place.close()
+        yield from here.read(partition.of(directory, host.here()))
