@@ -10,10 +10,11 @@ import pytest
 
 import penstock
 from penstock.flight.access import Access
-from penstock.flight.server import Server
+from penstock.flight.server import Limits, Server
 from penstock.flight.service import Service
 
 Serve = Callable[..., str]
+LIMITS = Limits()
 
 
 @pytest.fixture
@@ -22,11 +23,11 @@ def serve(qm: penstock.QueueManager, home: Path) -> Iterator[Serve]:
     qm.define("QLOCAL", "Q", maxdepth=1_000_000)
     made: list[Server] = []
 
-    def start(tokens: dict[str, Access] | None = None, most_calls: int = 16, **tls: Any) -> str:
+    def start(tokens: dict[str, Access] | None = None, limits: Limits = LIMITS, **tls: Any) -> str:
         connect = {"QM1": lambda: penstock.connect("QM1", home)}
         scheme = "grpc+tls" if tls else "grpc"
         service = Service(connect, 3600, 60)
-        server = Server(f"{scheme}://127.0.0.1:0", service, tokens, most_calls, **tls)
+        server = Server(f"{scheme}://127.0.0.1:0", service, tokens, limits, **tls)
         made.append(server)
         name = "localhost" if tls else "127.0.0.1"
         return f"{scheme}://{name}:{server.port}"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.flight.access import Access, TokenFileError, access_of, made, read
+from penstock.flight.access import Access, TokenFile, TokenFileError, access_of, made, read
 
 DIGEST = hashlib.sha256(b"secret").hexdigest()
 ENTRY = f"""
@@ -86,3 +86,41 @@ def test_names_and_tokens_are_different(file: Path) -> None:
     file.write_text(ENTRY * 2)
     with pytest.raises(TokenFileError, match="token 2: its name or sha256 stands there before"):
         read(str(file))
+
+
+def test_a_file_that_changes_is_read_again_and_one_that_is_wrong_is_not(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tokens = TokenFile(str(file))
+    before = tokens.items()
+    tokens.look()
+    assert access_of(tokens, "Bearer secret") is not None and not caplog.records
+    token, entry = made("other")
+    file.write_text(entry)
+    tokens.look()
+    assert access_of(tokens, "Bearer secret") is None
+    assert access_of(tokens, f"Bearer {token}") is not None
+    assert len(list(before)) == 1  # a search that was under way
+    for change in (
+        lambda: file.write_text("nonsense"),
+        lambda: (file.write_text(ENTRY), file.chmod(0o644)),
+        file.unlink,
+    ):
+        caplog.clear()
+        change()
+        tokens.look()
+        assert "the tokens stay as they are" in caplog.text
+        assert access_of(tokens, f"Bearer {token}") is not None
+    new = file.with_name("new")  # as an editor does
+    new.write_text(ENTRY)
+    new.chmod(0o600)
+    new.rename(file)
+    tokens.look()
+    assert access_of(tokens, "Bearer secret") is not None
+
+
+def test_all_queues_of_a_pattern_are_those_of_a_token_that_has_it(file: Path) -> None:
+    (access,) = read(str(file)).values()
+    assert access.sees_all("APP.*") and access.sees_all("Q?")
+    assert not any(access.sees_all(other) for other in ("*", "APP.A*", "APP", "Q*"))
+    assert Access("all", ("*",), ("*",), ()).sees_all("APP.*")

@@ -22,6 +22,7 @@ from penstock import flight
 from penstock.errors import MQError
 from penstock.flight.access import Access
 from penstock.flight.client import RemoteQueueManager
+from penstock.flight.server import Limits
 from penstock.flight.service import Service
 
 Serve = Callable[..., str]
@@ -133,7 +134,7 @@ def test_errors_are_those_of_mq(serve: Serve, qm: penstock.QueueManager) -> None
 
 
 def test_too_many_calls_are_tried_again(serve: Serve, qm: penstock.QueueManager) -> None:
-    address = serve(most_calls=1)
+    address = serve(limits=Limits(calls=1))
     with connected(address) as remote:
         threads = [
             threading.Thread(target=remote.put_batch, args=("Q", [b"%d" % n])) for n in range(8)
@@ -174,7 +175,7 @@ def test_rows_count_as_a_call_until_they_are_read_or_the_client_has_gone(
     with qm.queue("Q") as queue:
         for _ in range(20):  # more than the buffers between the two hold
             queue.put_batch([b"x" * 100_000] * 40)
-    address = serve(most_calls=1)
+    address = serve(limits=Limits(calls=1))
     reading = penstock.flight.connect(address, "QM1")
     with connected(address, retry_seconds=0.3) as other:
         batches = reading.browse("Q")

@@ -34,7 +34,9 @@ Json = st.recursive(
 @pytest.mark.parametrize("op", OPS)
 def test_what_is_written_is_read_back(op: str) -> None:
     given = {"manager": "QM1", "queue": "Q", "unit": "u", "attempt": 1, "messages": 5, "bytes": 6,
-             "columns": ("priority", "body")}  # fmt: skip
+             "columns": ("priority", "body"), "range": (9, 0, 0, 2**64 - 1, 7), "first": 2,
+             "last": 9, "parts": 3, "queues": ("A", "B"), "events": ("PUT",), "start": 4096,
+             "end": 8192, "history": "0" * 31 + "f 3"}  # fmt: skip
     request = Request(op, **{name: given[name] for name in FIELDS[op]})  # type: ignore[arg-type]
     assert parse(written(request), OPS) == request == parse(written(request), (op,), op)
 
@@ -67,6 +69,31 @@ def test_what_is_no_request_is_refused(change: dict[str, Any], text: str | None)
     with pytest.raises(penstock.InvalidValue) as caught:
         parse(body, OPS)
     assert caught.value.reason == 2046 and text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("op", "change", "text"),
+    [
+        ("browse", {"range": [9, 0, 0, 1]}, "range is"),
+        ("browse", {"range": [10, 0, 0, 1, 1]}, "range is"),
+        ("browse", {"range": [9, 0, 0, 1 << 64, 1]}, "range is"),
+        ("browse", {"range": [9, 0, 0, True, 1]}, "range is"),
+        ("ranges", {"parts": 0}, "parts is 0"),
+        ("journal", {"history": "x"}, "history is 'x'"),
+        ("journal", {"queues": "Q"}, "queues is 'Q'"),
+        ("journal", {"start": -1}, "start is -1"),
+    ],
+)
+def test_numbers_of_ranges_and_of_the_journal_are_checked(
+    op: str, change: dict[str, Any], text: str
+) -> None:
+    full = {"browse": {"manager": "QM1", "queue": "Q", "columns": [], "range": []},
+            "ranges": {"manager": "QM1", "queue": "Q", "parts": 1},
+            "journal": {"manager": "QM1", "queues": [], "columns": [], "events": [], "start": 0,
+                        "end": 0, "history": ""}}  # fmt: skip
+    assert parse(json.dumps({"op": op, **full[op]}).encode(), OPS).op == op
+    with pytest.raises(penstock.InvalidValue, match=text):
+        parse(json.dumps({"op": op, **full[op], **change}).encode(), OPS)
 
 
 def test_an_op_is_that_of_its_call() -> None:

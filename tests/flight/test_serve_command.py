@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 import trustme
-from flight_process import serving
+from flight_process import WAIT_SECONDS, serving
 
 import penstock
 from penstock import flight
+from penstock.flight.access import made
 
 PROGRAM = Path(sys.executable).with_name("penstock")
 
@@ -29,13 +30,13 @@ def refused(home: Path, *arguments: str) -> str:
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, str]:
     cert = trustme.CA().issue_cert("localhost")
-    made = {"cert": tmp_path / "cert.pem", "key": tmp_path / "key.pem", "token": tmp_path / "t"}
-    made["cert"].write_bytes(cert.cert_chain_pems[0].bytes())
-    made["key"].write_bytes(cert.private_key_pem.bytes())
-    made["token"].write_text("")
-    for path in made.values():
+    paths = {"cert": tmp_path / "cert.pem", "key": tmp_path / "key.pem", "token": tmp_path / "t"}
+    paths["cert"].write_bytes(cert.cert_chain_pems[0].bytes())
+    paths["key"].write_bytes(cert.private_key_pem.bytes())
+    paths["token"].write_text("")
+    for path in paths.values():
         path.chmod(0o600)
-    return {name: str(path) for name, path in made.items()}
+    return {name: str(path) for name, path in paths.items()}
 
 
 def test_what_would_leave_queues_open_is_refused(
@@ -90,6 +91,27 @@ def test_a_new_token_is_printed_and_opens_the_server(
             flight.connect(server.address, "QM1", token="wrong")
         said = server.end()
     assert "refused: no token, or a wrong one" in said and token not in said
+
+
+def test_a_token_that_is_taken_out_of_the_file_opens_no_call_a_moment_later(
+    qm: penstock.QueueManager, home: Path, tmp_path: Path
+) -> None:
+    qm.define("QLOCAL", "Q")
+    (first, one), (second, two) = made("first"), made("second")
+    tokens = tmp_path / "tokens"
+    tokens.touch(0o600)
+    tokens.write_text(one + two)
+    with serving(home, "--token-file", str(tokens)) as server:
+        with flight.connect(server.address, "QM1", token=first, retry_seconds=1) as remote:
+            tokens.write_text(two)
+            end = time.monotonic() + WAIT_SECONDS
+            with pytest.raises(penstock.MQError, match="bearer token"):
+                while time.monotonic() < end:
+                    remote.units()
+                    time.sleep(0.05)
+        with flight.connect(server.address, "QM1", token=second) as remote:
+            assert remote.units() == []
+        assert f"{tokens} was read again: 1 tokens" in server.end()
 
 
 def test_it_ends_in_order_and_leaves_what_was_prepared(

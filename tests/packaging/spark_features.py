@@ -69,12 +69,12 @@ class Job:
 @contextmanager
 def through_a_server(job: Job) -> Iterator[dict[str, str]]:
     """Options as on another host."""
-    from penstock.flight.server import Server
+    from penstock.flight.server import Limits, Server
     from penstock.flight.service import Service
     from penstock.spark.remote.service import SparkService
 
     spark = SparkService({job.qm.name: job.folder})
-    server = Server("grpc://127.0.0.1:0", Service({}, 60, 60), None, 8, [spark])
+    server = Server("grpc://127.0.0.1:0", Service({}, 60, 60), None, Limits(), [spark])
     try:
         yield {"endpoint": f"grpc://127.0.0.1:{server.port}", "home": "/nowhere"}
     finally:

@@ -11,7 +11,7 @@ from spark_fixture import NOWHERE
 from spark_steps import TEXT
 
 from penstock.flight.access import Access
-from penstock.flight.server import Server
+from penstock.flight.server import Limits, Server
 from penstock.flight.service import Service
 from penstock.spark.base import options
 from penstock.spark.base.schema import MESSAGE, struct_type
@@ -41,7 +41,7 @@ class Remote:
         self.spark = SparkService({"QM1": self.home})
         plain = Service({}, 3600, 60)
         address = f"grpc://127.0.0.1:{self.port}"
-        self.server = Server(address, plain, self.tokens, 16, [self.spark])
+        self.server = Server(address, plain, self.tokens, Limits(), [self.spark])
         self.port = self.server.port
         self.base["endpoint"] = f"grpc://127.0.0.1:{self.port}"
 

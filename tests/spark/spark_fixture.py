@@ -121,12 +121,12 @@ def served(home: Path) -> Iterator[str | None]:
     if not THROUGH_A_SERVER:
         yield None
         return
-    from penstock.flight.server import Server
+    from penstock.flight.server import Limits, Server
     from penstock.flight.service import Service
     from penstock.spark.remote.service import SparkService
 
     spark = SparkService({f"QM{number}": home for number in range(1, 10)})
-    server = Server("grpc://127.0.0.1:0", Service({}, 3600, 60), None, 64, [spark])
+    server = Server("grpc://127.0.0.1:0", Service({}, 3600, 60), None, Limits(), [spark])
     try:
         yield f"grpc://127.0.0.1:{server.port}"
     finally:

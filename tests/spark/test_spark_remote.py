@@ -21,7 +21,7 @@ from spark_fixture import NOWHERE, wait_until
 from spark_steps import START, Bench, Put, plan, rows
 
 import penstock
-from penstock.flight.server import Server
+from penstock.flight.server import Limits, Server
 from penstock.flight.service import Service
 from penstock.flight.without_spark import WithoutSpark
 from penstock.spark.base import host, options, units
@@ -328,7 +328,7 @@ def test_a_driver_that_waits_keeps_its_session(
 
 
 def test_a_server_without_pyspark_says_so(bench: Bench, home: Path) -> None:
-    server = Server("grpc://127.0.0.1:0", Service({}, 60, 60), None, 16, [WithoutSpark()])
+    server = Server("grpc://127.0.0.1:0", Service({}, 60, 60), None, Limits(), [WithoutSpark()])
     given = {"queueManager": "QM1", "queue": "IN", "home": str(NOWHERE)}
     given["endpoint"] = f"grpc://127.0.0.1:{server.port}"
     reader = RemoteBrowseReader(options.parse(given, options.READ), given, struct_type(MESSAGE))

@@ -51,6 +51,8 @@ def _options(function: F) -> F:
                          type=_SECONDS, help="A put that sends nothing ends after that."),
             click.option("--max-calls", default=64, show_default=True,
                          type=click.IntRange(min=1), help="Calls at a time."),
+            click.option("--max-batch", default=128, show_default=True, metavar="MIB",
+                         type=click.IntRange(1, 1024), help="A record batch of a put at most."),
             click.option("--new-token", metavar="NAME",
                          help="Print the entry of a new token, and on stderr the token."),
         )
@@ -147,20 +149,21 @@ def _serve(
     lease: float,
     stall: float,
     max_calls: int,
+    max_batch: int,
     **_: Any,
 ) -> None:
     try:
         import pyarrow as pa
 
-        from penstock.flight.server import Server
+        from penstock.flight.server import Limits, Server
     except ImportError as error:
         fail(f"penstock serve needs pyarrow: pip install 'penstock[serve]' ({error})")
     import penstock
-    from penstock.flight.access import TokenFileError, read
+    from penstock.flight.access import TokenFile, TokenFileError
     from penstock.flight.service import Service
 
     try:
-        tokens = read(str(token_file)) if token_file is not None else None
+        tokens = TokenFile(str(token_file)) if token_file is not None else None
     except TokenFileError as error:
         fail(str(error))
     secure: dict[str, Any] = {}
@@ -174,7 +177,15 @@ def _serve(
     service = Service(connect, lease, stall)
     scheme = "grpc+tls" if tls is not None else "grpc"
     try:
-        server = Server(f"{scheme}://{listen}", service, tokens, max_calls, [spark], **secure)
+        server = Server(
+            f"{scheme}://{listen}",
+            service,
+            tokens,
+            Limits(max_calls, max_batch << 20),
+            [spark],
+            [] if tokens is None else [tokens.look],
+            **secure,
+        )
     except pa.ArrowException as error:
         fail(f"--listen {listen}: {error}")
     host = listen.rpartition(":")[0]

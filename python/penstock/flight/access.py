@@ -17,12 +17,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 import os
 import re
 import secrets
 import stat
 import sys
-from collections.abc import Iterable, Mapping
+from collections import UserDict
+from collections.abc import ItemsView, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +37,9 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["ANYBODY", "Access", "TokenFileError", "access_of", "made", "read"]
+__all__ = ["ANYBODY", "Access", "TokenFile", "TokenFileError", "access_of", "made", "read"]
+
+_log = logging.getLogger("penstock.flight")
 
 RIGHTS = ("browse", "get", "put")
 _KEYS = ("name", "sha256", "managers", "queues", "rights")
@@ -116,6 +120,40 @@ def read(path: str) -> dict[str, Access]:
             raise TokenFileError(f"{path}, token {number}: its name or sha256 stands there before")
         found[digest] = access
     return found
+
+
+class TokenFile(UserDict[str, Access]):
+    """The tokens of a file, as it is now."""
+
+    def __init__(self, path: str) -> None:
+        """Raises TokenFileError, OSError."""
+        self._path = path
+        self._read = self._state()
+        super().__init__()
+        self.data = read(path)
+
+    def items(self) -> ItemsView[str, Access]:
+        """Those of one moment, whatever look() does meanwhile."""
+        return self.data.items()
+
+    def look(self) -> None:
+        """Reads the file again when it has changed; tokens that are gone open no call from now on.
+        A file that cannot be used is logged, and what was read before stays.
+        """
+        try:
+            state = self._state()
+            if state == self._read:
+                return
+            self._read = state
+            self.data = read(self._path)
+        except (TokenFileError, OSError) as error:
+            _log.error("the tokens stay as they are: %s", error)
+        else:
+            _log.warning("%s was read again: %d tokens", self._path, len(self.data))
+
+    def _state(self) -> tuple[int, ...]:
+        found = os.stat(self._path)
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode
 
 
 def access_of(tokens: Mapping[str, Access], header: str | None) -> Access | None:

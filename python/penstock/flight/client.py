@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from penstock.constants import ReasonCode
-from penstock.errors import InvalidType
+from penstock.errors import InvalidType, InvalidValue
 
 from .link import Link
 from .requests import Request, parse, written
 
-__all__ = ["RemoteQueueManager", "Result", "Taken"]
+__all__ = ["JournalRange", "Range", "RemoteQueueManager", "Result", "Taken"]
 
 
 class Result(NamedTuple):
@@ -36,6 +36,23 @@ class Result(NamedTuple):
     attempt: int
     state: str
     messages: int
+
+
+class JournalRange(NamedTuple):
+    """What of a journal can be read.
+
+    Attributes:
+        oldest: LSN of the first record from which on none is missing.
+        end: LSN behind the last one that is durable.
+        history: Of which history of which queue manager: what LSNs are about.
+    """
+
+    oldest: int
+    end: int
+    history: str
+
+
+Range = tuple[int, ...]
 
 
 class RemoteQueueManager:
@@ -92,19 +109,87 @@ class RemoteQueueManager:
         found = self._acted(Request("queues", self.name))
         return {str(one["queue"]): int(one["depth"]) for one in found}
 
-    def browse(self, queue: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
+    def browse(
+        self, queue: str, columns: Sequence[str] | None = None, part: Range | None = None
+    ) -> pa.RecordBatchReader:
         """The messages on a queue as record batches, highest priority first; nothing is taken.
 
         Args:
             queue: Its name.
             columns: Of MessageBatch.arrow(), besides the body; None: all. Fewer are faster.
+            part: Of ranges(); None: all messages that are there now.
 
         Raises:
             MQError: 2085: there is no such queue; 2035: the token does not allow it. Reading the
                 batches raises 2009 when the connection is lost.
         """
+        names, own = tuple(columns or ()), tuple(part or ())
         return self._link.read(
-            _checked(Request("browse", self.name, queue, columns=tuple(columns or ())))
+            _checked(Request("browse", self.name, queue, columns=names, range=own))
+        )
+
+    def ranges(self, queue: str, parts: int) -> list[Range]:
+        """Divides a queue into about so many parts of equal size, for browses side by side, in
+        processes or on hosts of their own. Together they have each message that is there now and
+        not taken meanwhile, and no later one.
+
+        Raises:
+            MQError: As browse(); 2046: parts is not 1 to 100,000.
+        """
+        found = self._acted(Request("ranges", self.name, queue, parts=parts))
+        return [tuple(one["range"]) for one in found]
+
+    # ---- the journal ----
+
+    def journal_range(self) -> JournalRange:
+        """From where to where journal() can read now."""
+        (found,) = self._acted(Request("journal_range", self.name))
+        return JournalRange(int(found["oldest"]), int(found["end"]), str(found["history"]))
+
+    def journal(
+        self,
+        queues: Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        events: Sequence[str] | None = None,
+        start: int = 0,
+        end: int | None = None,
+        history: str | None = None,
+    ) -> pa.RecordBatchReader:
+        """What has happened to the queues: each put, get and deletion of a decided unit of work
+        once, as record batches in the order of the decisions.
+
+        Who reads from ``start=0`` to the end of journal_range(), and then from there to its end of
+        a later time, misses nothing and has nothing twice. Give the history that the numbers are
+        of: where a queue manager was restored they mean something else. With circular logging old
+        events go as the journal is written over.
+
+        Args:
+            queues: Their names; None: all, for which the token needs the queues ``*``.
+            columns: Of penstock.journal.events.COLUMNS; None: all.
+            events: Of penstock.journal.events.KINDS; None: all.
+            start: The first LSN of a decision; 0: the oldest that is there.
+            end: The LSN where it ends; None: what is durable now.
+            history: Of journal_range(); None: any.
+
+        Raises:
+            MQError: 2035: the token does not allow it. 2046: a column, event or LSN that there is
+                not, or another history. 2101: what is to be read is damaged or not there any more.
+                Reading the batches raises 2101, too, and 2009 when the connection is lost.
+        """
+        return self._link.read(
+            _checked(
+                Request(
+                    "journal",
+                    self.name,
+                    queues=tuple(queues or ()),
+                    columns=tuple(columns or ()),
+                    events=tuple(events or ()),
+                    start=start,
+                    end=end or 0,
+                    history=history or "",
+                )
+            )
         )
 
     # ---- units of work ----
@@ -190,9 +275,17 @@ class RemoteQueueManager:
 
     # ---- calls ----
 
-    def _text_of(self, result: Result, columns: Sequence[str] | None) -> bytes:
-        names = tuple(columns or ())
-        return _checked(Request("read", self.name, "", result.unit, result.attempt, columns=names))
+    def _text_of(
+        self, result: Result, columns: Sequence[str] | None, first: int = 0, last: int | None = None
+    ) -> bytes:
+        if last is not None and last <= first:
+            text = f"the range of messages from {first} to {last} has none"
+            raise InvalidValue(ReasonCode.OPTIONS_ERROR, text)
+        own = Request(
+            "read", self.name, "", result.unit, result.attempt, columns=tuple(columns or ()),
+            first=first, last=last or 0,
+        )  # fmt: skip
+        return _checked(own)
 
     def _acted(self, request: Request) -> list[dict[str, Any]]:
         return self._link.act(request.op, _checked(request))
@@ -231,14 +324,20 @@ class Taken:
         """Whether an earlier call has committed it: there is nothing to read then."""
         return self.result.state == "committed"
 
-    def read(self, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
+    def read(
+        self, columns: Sequence[str] | None = None, first: int = 0, last: int | None = None
+    ) -> pa.RecordBatchReader:
         """The messages as record batches; as often as wanted. Columns as browse() has them.
+
+        first, last: messages first .. last - 1 of the unit, for reads side by side; None: to its
+        end.
 
         Raises:
             MQError: 2255: it is committed or backed out. 2009, while the batches are read: the
                 connection is lost; they can be read again.
         """
-        return self._manager._link.read(self._manager._text_of(self.result, columns))
+        text = self._manager._text_of(self.result, columns, first, last)
+        return self._manager._link.read(text)
 
     def read_all(self, columns: Sequence[str] | None = None) -> pa.Table:
         """All messages as a table; read anew when the connection is lost in between."""

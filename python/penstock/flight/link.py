@@ -29,7 +29,7 @@ __all__ = ["Link"]
 
 _Made = TypeVar("_Made")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0  # seconds between two tries
-_CHUNK_ROWS = 10_000  # of a record batch that is sent
+_CHUNK_ROWS, _CHUNK_BYTES = 10_000, 8 << 20  # of a record batch that is sent, but for a longer row
 _SLOWEST = 1 << 20  # bytes a second that a put moves, at least
 _OPTIONS = [
     # Frequent pings would be answered by servers with the end of the connection (too_many_pings,
@@ -143,7 +143,8 @@ class Link:
         options = self._options(self._call_seconds + table.nbytes / _SLOWEST)
         writer, answers = self._client.do_put(descriptor, table.schema, options)
         with writer:
-            writer.write_table(table, max_chunksize=_CHUNK_ROWS)
+            for batch in _batches_of(table):
+                writer.write_batch(batch)
             writer.write_metadata(written_end(table.num_rows))
             writer.done_writing()
             answer = answers.read()
@@ -216,6 +217,17 @@ def _within(seconds: float, call: Callable[[], Any]) -> Any:
     if error is not None:
         raise error
     return result
+
+
+def _batches_of(table: pa.Table) -> Iterator[Any]:
+    pending = table.to_batches(max_chunksize=_CHUNK_ROWS)[::-1]
+    while pending:
+        batch = pending.pop()
+        if batch.nbytes > _CHUNK_BYTES and batch.num_rows > 1:
+            half = batch.num_rows // 2
+            pending += [batch.slice(half), batch.slice(0, half)]
+        else:
+            yield batch
 
 
 class _Watch:

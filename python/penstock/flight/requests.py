@@ -5,8 +5,11 @@ A ticket, the command of a descriptor and the body of an action are a JSON objec
 =========  ==========  ===================================  =======================================
 op         sent as     fields                               answer
 =========  ==========  ===================================  =======================================
-browse     do_get      manager, queue, columns              rows; nothing is taken
-read       do_get      manager, unit, attempt, columns      rows of what was taken
+browse     do_get      manager, queue, columns, range       rows; nothing is taken
+read       do_get      manager, unit, attempt, columns,     rows of what was taken
+                       first, last
+journal    do_get      manager, queues, columns, events,    rows: events of decided units
+                       start, end, history
 put        do_put      manager, queue, unit, attempt        state, messages
 take       do_action   manager, queue, unit, attempt,       state, messages, bytes
                        messages, bytes
@@ -14,12 +17,18 @@ commit     do_action   manager, unit, attempt               state, messages
 backout    do_action   manager, unit, attempt               state
 units      do_action   manager                              one of each unit that is prepared
 queues     do_action   manager                              one of each queue: name, depth
+ranges     do_action   manager, queue, parts                one of each: range
+journal_   do_action   manager                              oldest, end, history
+range
 =========  ==========  ===================================  =======================================
 
 A *unit* is a unit of work with a name that the client gives; its *attempt* counts the client's
-tries. The *state* is ``prepared``, ``committed`` or ``backed out``. The rows of a put are followed
-by metadata, ``{"rows": 17}``: how many there were. Errors carry a JSON object in their extra
-information: the reason code of MQ, or the kind of a Refusal, and the text.
+tries. The *state* is ``prepared``, ``committed`` or ``backed out``. A *range* is two positions in a
+queue's order and the newest message that counts; none: the whole queue as it is now. first and last
+number the messages of a unit, from 0 on; last 0: all. start and end are LSNs of the journal; end 0:
+what is durable. The rows of a put are followed by metadata, ``{"rows": 17}``: how many there were.
+Errors carry a JSON object in their extra information: the reason code of MQ, or the kind of a
+Refusal, and the text.
 
 Requests of other ops are those of the server's extensions.
 """
@@ -30,6 +39,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
 from ..constants import ReasonCode
 from ..errors import InvalidValue, MQError, error_for
@@ -50,17 +60,23 @@ MOST_BYTES = 64 << 10  # of a request
 _MOST = (1 << 63) - 1
 _UNIT = re.compile(r"[A-Za-z0-9._:-]{1,40}")
 _NAME = re.compile(r"[A-Za-z0-9./_%]{1,48}")
+_HISTORY = re.compile(r"(?:[0-9a-f]{32} [0-9]{1,10})?")
+_RANGE = 5  # numbers: two positions, and a message's
+_HIGHEST = 9  # priority
 
 _OF_UNIT = ("manager", "unit", "attempt")
 FIELDS: Mapping[str, tuple[str, ...]] = {
-    "browse": ("manager", "queue", "columns"),
-    "read": (*_OF_UNIT, "columns"),
+    "browse": ("manager", "queue", "columns", "range"),
+    "read": (*_OF_UNIT, "columns", "first", "last"),
+    "journal": ("manager", "queues", "columns", "events", "start", "end", "history"),
     "put": ("manager", "queue", "unit", "attempt"),
     "take": ("manager", "queue", "unit", "attempt", "messages", "bytes"),
     "commit": _OF_UNIT,
     "backout": _OF_UNIT,
     "units": ("manager",),
     "queues": ("manager",),
+    "ranges": ("manager", "queue", "parts"),
+    "journal_range": ("manager",),
 }
 
 
@@ -76,6 +92,15 @@ class Request:
     messages: int = 0
     bytes: int = 0
     columns: tuple[str, ...] = ()  # none: all
+    range: tuple[int, ...] = ()
+    first: int = 0
+    last: int = 0
+    parts: int = 0
+    queues: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
+    start: int = 0
+    end: int = 0
+    history: str = ""
 
 
 def written(request: Request) -> bytes:
@@ -113,25 +138,39 @@ def parse(text: bytes, ops: tuple[str, ...], op: str | None = None) -> Request:
         raise _refused(f"fields {', '.join(wanted)} are wanted, not {_shown(sorted(given))}")
     for name, value in given.items():
         _check(name, value)
-    if "columns" in given:
-        given["columns"] = tuple(given["columns"])
-    return Request(found, **given)
+    own: dict[str, Any] = {
+        name: tuple(one) if isinstance(one, list) else one for name, one in given.items()
+    }
+    return Request(found, **own)
 
 
 def _check(name: str, value: object) -> None:
     kinds = {field.name: field.type for field in fields(Request)}
     if kinds[name] == "int":
-        least = 1 if name == "attempt" else 0
+        least = 1 if name in ("attempt", "parts") else 0
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST:
             raise _refused(f"{name} is {_shown(value)}, not a whole number of at least {least}")
         return
-    if name == "columns":
+    if kinds[name] == "tuple[str, ...]":
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-            raise _refused(f"columns is {_shown(value)}, no list of names")
+            raise _refused(f"{name} is {_shown(value)}, no list of names")
         return
-    pattern = _UNIT if name == "unit" else _NAME
+    if name == "range":
+        if value != [] and not _is_range(value):
+            raise _refused(f"range is {_shown(value)}, not one that was given")
+        return
+    pattern = {"unit": _UNIT, "history": _HISTORY}.get(name, _NAME)
     if not isinstance(value, str) or not pattern.fullmatch(value):
         raise _refused(f"{name} is {_shown(value)}, which must match {pattern.pattern}")
+
+
+def _is_range(value: object) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == _RANGE
+        and all(type(one) is int and 0 <= one < 1 << 64 for one in value)
+        and value[0] <= _HIGHEST >= value[2]
+    )
 
 
 def _shown(value: object) -> str:

@@ -24,7 +24,7 @@ from .access import ANYBODY, Access, access_of
 from .requests import FIELDS, Refusal, op_of, parse, written_end, written_error
 from .service import Service
 
-__all__ = ["Extension", "Server"]
+__all__ = ["Extension", "Limits", "Server"]
 
 _log = logging.getLogger("penstock.flight")
 
@@ -36,6 +36,8 @@ _ACTIONS = {
     "backout": "backs a unit out",
     "units": "lists the client's prepared units",
     "queues": "lists the queues that the client may use",
+    "ranges": "divides a queue for browses side by side",
+    "journal_range": "says from where to where the journal can be read",
 }
 _LOOK_SECONDS = 1.0  # between two looks at leases
 
@@ -64,15 +66,31 @@ class _Callers(flight.ServerMiddlewareFactory):  # type: ignore[misc]
         return _Caller(access_of(self._tokens, given[0] if len(given) == 1 else None))
 
 
-def _rows(reader: Any) -> Iterator[Any]:
+class Limits(NamedTuple):
+    """What clients may ask for at a time.
+
+    Attributes:
+        calls: All of them together.
+        batch_bytes: A record batch of a put.
+    """
+
+    calls: int = 64
+    batch_bytes: int = 128 << 20
+
+
+def _rows(reader: Any, most_bytes: int) -> Iterator[Any]:
     """The record batches of a put. A stream whose client or link is gone ends like any other for
     its reader, so the client says at its end how many rows it has sent.
 
-    Raises MQError, 2009: it does not, or others have come.
+    Raises MQError: 2009: it does not, or others have come. 2218: a record batch is too large.
     """
     rows, promised = 0, None
     for chunk in reader:
         if chunk.data is not None:
+            size = chunk.data.get_total_buffer_size()
+            if size > most_bytes:
+                text = f"a record batch of {size} bytes is too large: {most_bytes} are allowed"
+                raise error_for(ReasonCode.MSG_TOO_BIG_FOR_CHANNEL, text)
             rows += chunk.data.num_rows
             yield chunk.data
         if chunk.app_metadata is not None:
@@ -162,8 +180,9 @@ class Server(flight.FlightServerBase):  # type: ignore[misc]
         location: str,
         service: Service,
         tokens: Mapping[str, Access] | None,
-        most_calls: int,
+        limits: Limits,
         extensions: Iterable[Extension] = (),
+        looks: Iterable[Callable[[], None]] = (),
         **tls: Any,
     ) -> None:
         """Listens.
@@ -172,8 +191,9 @@ class Server(flight.FlightServerBase):  # type: ignore[misc]
             location: ``grpc://host:port`` or ``grpc+tls://host:port``; port 0: any.
             service: What it serves.
             tokens: Of access.read(); None: everybody who can connect may do everything.
-            most_calls: At a time.
+            limits: Of clients.
             extensions: That answer other requests.
+            looks: Called each second, besides those of the service and the extensions.
             tls: As of FlightServerBase.
 
         Raises:
@@ -181,7 +201,10 @@ class Server(flight.FlightServerBase):  # type: ignore[misc]
         """
         self._service = service
         self._extensions = {one.name: one for one in extensions}
-        self._calls = threading.BoundedSemaphore(most_calls)
+        self._calls = threading.BoundedSemaphore(limits.calls)
+        self._most_bytes = limits.batch_bytes
+        own = [service.look, *(one.look for one in self._extensions.values())]
+        self._looks = [*own, *looks]
         self._ended = threading.Event()
         super().__init__(location, middleware={_ACCESS: _Callers(tokens)}, **tls)
         self._leases = threading.Thread(target=self._look_at_leases, daemon=True)
@@ -190,16 +213,16 @@ class Server(flight.FlightServerBase):  # type: ignore[misc]
     # ---- what clients call ----
 
     def do_get(self, context: Any, ticket: Any) -> Any:
-        """Rows of a queue or a unit."""
+        """Rows of a queue, a unit or the journal."""
         with self._answered(context, "do_get") as caller:
             access = caller.access
             extension = self._extension(ticket.ticket)
             if extension is not None:
                 call, (schema, batches) = extension.name, extension.read(access, ticket.ticket)
             else:
-                request = parse(ticket.ticket, ("browse", "read"))
-                reading = self._service.browse if request.op == "browse" else self._service.read
-                call, (schema, batches) = request.op, reading(access, request)
+                request = parse(ticket.ticket, ("browse", "read", "journal"))
+                call, reading = request.op, getattr(self._service, request.op)
+                schema, batches = reading(access, request)
             peer = context.peer()
             refused = partial(self._log_refusal, peer, call)
             sending = _Sending(batches, caller.place, refused)
@@ -211,12 +234,11 @@ class Server(flight.FlightServerBase):  # type: ignore[misc]
             access = caller.access
             text = descriptor.command or b""
             extension = self._extension(text)
+            batches = _rows(reader, self._most_bytes)
             if extension is not None:
-                answer = extension.put(access, text, _rows(reader), reader.schema)
+                answer = extension.put(access, text, batches, reader.schema)
             else:
-                answer = self._service.put(
-                    access, parse(text, ("put",)), _rows(reader), reader.schema
-                )
+                answer = self._service.put(access, parse(text, ("put",)), batches, reader.schema)
             writer.write(json.dumps(answer).encode())
 
     def do_action(self, context: Any, action: Any) -> list[bytes]:
@@ -279,7 +301,7 @@ class Server(flight.FlightServerBase):  # type: ignore[misc]
 
     def _look_at_leases(self) -> None:
         while not self._ended.wait(_LOOK_SECONDS):
-            for look in (self._service.look, *(one.look for one in self._extensions.values())):
+            for look in self._looks:
                 try:
                     look()
                 except Exception:

@@ -40,13 +40,13 @@ from penstock.client import ledger as ledgers
 from penstock.constants import ReasonCode
 from penstock.errors import BackedOut, InvalidValue, MQError, UnknownXid
 
+from . import rows
 from .access import Access
 from .requests import Request
 from .unit_names import GET, PUT, End, Run, Unit, new_word, owner_of
 
 if TYPE_CHECKING:
     from penstock import Queue, QueueManager
-    from penstock.batch.arrow_columns import Column
 
 __all__ = ["LEDGER", "Service"]
 
@@ -56,7 +56,6 @@ _KEPT_SECONDS = 7 * 86_400.0  # an entry of the ledger
 _UNIT_MESSAGES = 50_000  # of a part, however high MAXUMSGS is
 _MOST_PARTS = 4_000  # of a run: one commit takes them all
 _PERSISTENT = 1  # MQPER_PERSISTENT
-_CHUNK_ROWS, _CHUNK_BYTES = 10_000, 4 << 20
 _LOCKS = 64
 _MOST_REMEMBERED = 100_000  # attempts that have begun
 _SYSTEM = "SYSTEM."
@@ -91,21 +90,37 @@ class Service:
     def browse(self, access: Access, request: Request) -> tuple[Any, Iterator[Any]]:
         """Schema, and record batches of the messages on a queue; nothing is taken."""
         access.check(request.manager, request.queue, "browse")
-        columns = _chosen(request)
-        qm = self._manager(request.manager)
-        queue = qm.open(request.queue, input=False, browse=True, output=False)
-        return _schema(columns), _browsed(queue, columns)
+        return rows.browsed(self._manager(request.manager), request)
+
+    def ranges(self, access: Access, request: Request) -> list[dict[str, Any]]:
+        """Ranges of a queue for browses side by side."""
+        access.check(request.manager, request.queue, "browse")
+        return rows.ranges_of(self._manager(request.manager), request)
 
     def read(self, access: Access, request: Request) -> tuple[Any, Iterator[Any]]:
         """Schema, and record batches of what a unit has taken."""
         access.check(request.manager, None, "get")
-        columns = _chosen(request)
         unit = Unit(access.name, request.unit)
         qm = self._manager(request.manager)
         run = self._whole(qm, unit, request.attempt)
         if run.end is None or run.end.kind != GET:
             raise _wrong(f"unit {unit.name} puts: there is nothing to read")
-        return _schema(columns), _taken(qm, run, columns)
+        return rows.taken(qm, run, request)
+
+    def journal(self, access: Access, request: Request) -> tuple[Any, Iterator[Any]]:
+        """Schema, and record batches of the events of decided units of work."""
+        for queue in request.queues:
+            access.check(request.manager, queue, "browse")
+        access.check(request.manager, None, "browse")
+        if not request.queues and not access.sees_all("*"):
+            text = "the journal of all queues needs a token whose queues have '*'"
+            raise MQError(ReasonCode.NOT_AUTHORIZED, text)
+        return rows.journal_of(self._manager(request.manager), request)
+
+    def journal_range(self, access: Access, request: Request) -> dict[str, Any]:
+        """From where to where the journal can be read."""
+        access.check(request.manager, None, "browse")
+        return rows.journal_range(self._manager(request.manager))
 
     def queues(self, access: Access, request: Request) -> list[dict[str, Any]]:
         """Name and depth of each local queue that the client may use."""
@@ -471,53 +486,6 @@ def _take(qm: QueueManager, request: Request, unit: Unit) -> dict[str, Any]:
             _back_out(qm, run)
         raise
     return {"state": "prepared", "messages": messages, "bytes": taken}
-
-
-def _chosen(request: Request) -> tuple[Column, ...]:
-    """The columns of the rows, besides the body. Raises InvalidValue, 2046: one is none."""
-    from penstock.batch.arrow_columns import ARROW_COLUMNS
-
-    unknown = [name for name in request.columns if name not in (*ARROW_COLUMNS, "body")]
-    if unknown:
-        raise _wrong(f"there is no column {unknown[0]}; there are {', '.join(ARROW_COLUMNS)}, body")
-    wanted = request.columns or tuple(ARROW_COLUMNS)
-    return tuple(ARROW_COLUMNS[name] for name in wanted if name != "body")
-
-
-def _schema(columns: tuple[Column, ...]) -> Any:
-    import numpy as np
-    import pyarrow as pa
-
-    from penstock.batch import MessageBatch
-    from penstock.batch.row_layout import DTYPE
-
-    none = MessageBatch(np.empty(0, DTYPE), np.empty(0, np.uint8), np.zeros(1, np.int64))
-    return pa.record_batch(none.arrow([name for name, *_ in columns])).schema
-
-
-def _browsed(queue: Queue, columns: tuple[Column, ...]) -> Iterator[Any]:
-    import pyarrow as pa
-
-    from penstock.batch.chunks import as_table, browse_chunks
-
-    ends, fill = ((9, 0), (0, 2**64 - 1)), as_table(columns)
-    with queue:
-        up_to = queue.newest_number
-        for part in browse_chunks(queue, ends, up_to, fill, _CHUNK_ROWS, _CHUNK_BYTES):
-            yield pa.record_batch(part)
-
-
-def _taken(qm: QueueManager, run: Run, columns: tuple[Column, ...]) -> Iterator[Any]:
-    import pyarrow as pa
-
-    from penstock.batch.chunks import as_table
-    from penstock.batch.prepared import prepared_chunks
-
-    fill = as_table(columns)
-    for number in sorted(run.parts):
-        parts = prepared_chunks(qm, run.parts[number], 0, 2**62, fill, _CHUNK_ROWS, _CHUNK_BYTES)
-        for part in parts:
-            yield pa.record_batch(part)
 
 
 def _added(sums: list[int], raw: Any) -> list[int]:

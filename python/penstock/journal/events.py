@@ -37,15 +37,18 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import scan as table
-from .event_reader import OWN_COLUMNS, EventBatch, EventReader
+from .event_reader import OWN_COLUMNS, Bodies, EventBatch, EventReader
 from .records import utc
 from .segment_range import SegmentRange
 from .unit_index import EVENT_TYPES, EventReport, OnLoss, Queues, UnitIndex, Wanted
+
+if TYPE_CHECKING:
+    import pyarrow
 
 __all__ = [
     "COLUMNS",
@@ -55,6 +58,7 @@ __all__ = [
     "EventReport",
     "event_batches",
     "events",
+    "schema_of",
 ]
 
 KINDS = tuple(EVENT_TYPES)
@@ -164,6 +168,14 @@ def event_batches(
     reader = EventReader(journal, names, kinds, batch_rows, batch_bytes)
     for positions in index.positions(end):
         yield from reader.batches(positions)
+
+
+def schema_of(columns: Iterable[str]) -> pyarrow.Schema:
+    """Of the rows that event_batches() has with these columns. Needs pyarrow."""
+    names = tuple(columns)
+    none = {name: table.no_rows(name) for name in names if name != "body"}
+    bodies = Bodies(np.empty(0, np.uint8), np.zeros(1, np.int64), np.empty(0, np.bool_))
+    return EventBatch(names, none, np.empty(0, np.bool_), bodies).to_arrow().schema
 
 
 def _check(names: tuple[str, ...], kinds: Sequence[str], on_loss: str) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from . import layout as L
 from .errors import DamagedFile
-from .files import FileSet
+from .files import DirectoryFiles, FileSet
 from .segment import Segment, check_header_page
 
 NAME = "HEAD"
@@ -54,6 +55,15 @@ def read_head(files: FileSet, qm_id: bytes | None) -> Head:
         newest.timeline,
         bad[0] if bad else None,
     )
+
+
+def history_of(directory: str | os.PathLike[str]) -> str:
+    """Which history of which queue manager the journal in a directory is of: what LSNs are about.
+
+    Raises DamagedFile.
+    """
+    head = read_head(DirectoryFiles(directory), None)
+    return f"{head.qm_id.hex()} {head.timeline}"
 
 
 def _read_page(page: bytes, place: int, qm_id: bytes | None) -> Head:

@@ -131,6 +131,13 @@ def _dtype(name: str) -> np.dtype[Any]:
     return np.dtype(code.get(kind, f"S{size}"))
 
 
+def no_rows(name: str) -> Column:
+    """A column of COLUMNS, or of events, without rows."""
+    made = {"event": _EVENT_NAMES.dtype, "queue": np.dtype("S48")}
+    as_field = {"identity": "sequence", "commit_lsn": "lsn", "commit_time": "time"}
+    return np.empty(0, made.get(name) or _dtype(as_field.get(name, name)))
+
+
 # ---- names of queues ----
 
 

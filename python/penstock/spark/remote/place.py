@@ -120,7 +120,9 @@ class Place:
         self.find()
         if not self._is_here():
             return None
-        from ..source.journal import directory_of, history_of
+        from penstock.journal.head import history_of
+
+        from ..source.journal import directory_of
 
         try:
             path = directory_of(self.options)

@@ -149,7 +149,9 @@ class SparkService:
         """Where the queue manager is, and which one."""
         here, options = host.here(), self._options(access, call)
         if _is_of_journal(call, options):
-            from ..source.journal import directory_of, history_of
+            from penstock.journal.head import history_of
+
+            from ..source.journal import directory_of
 
             own = history_of(directory_of(options))  # not started for it
         else:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from penstock.journal.scan import SegmentFile
     from penstock.journal.segment_range import SegmentRange
 
-__all__ = ["JournalReader", "Segment", "columns", "directory_of", "history_of", "lsn_at"]
+__all__ = ["JournalReader", "Segment", "columns", "directory_of", "lsn_at"]
 
 _NO_LIMIT = 1 << 62
 
@@ -171,15 +171,6 @@ def directory_of(options: Options) -> Path:
     except (OSError, SettingsError) as error:
         raise SourceError(f"queue manager {name}: {error}") from error
     return path
-
-
-def history_of(path: Path) -> str:
-    """Which history of which queue manager the journal in a directory is of."""
-    from penstock.journal.files import DirectoryFiles
-    from penstock.journal.head import read_head
-
-    head = read_head(DirectoryFiles(path), None)
-    return f"{head.qm_id.hex()} {head.timeline}"
 
 
 def _durable_lsn(path: Path, options: Options) -> int:
