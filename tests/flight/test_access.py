@@ -100,7 +100,7 @@ def test_a_file_that_changes_is_read_again_and_one_that_is_wrong_is_not(
     tokens.look()
     assert access_of(tokens, "Bearer secret") is None
     assert access_of(tokens, f"Bearer {token}") is not None
-    assert len(list(before)) == 1  # a search that was under way
+    assert [digest for digest, _ in before] == [DIGEST]  # a search that was under way
     for change in (
         lambda: file.write_text("nonsense"),
         lambda: (file.write_text(ENTRY), file.chmod(0o644)),

@@ -167,16 +167,17 @@ def test_the_journal_needs_the_right_to_browse_its_queues(
     serve: Serve, qm: penstock.QueueManager
 ) -> None:
     fill(qm, 2)
-    own = ("QM1",), ("Q",)
     digest = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"  # of "test"
     cases: list[tuple[str, list[str] | None, bool]] = [
         ("browse", ["Q"], True),
         ("browse", None, False),
         ("browse", ["Q", "R"], False),
         ("get", ["Q"], False),
+        ("get", None, False),
     ]
     for right, queues, allowed in cases:
-        address = serve({digest: Access("me", *own, (right,))})
+        mine = ("*",) if right == "get" else ("Q",)
+        address = serve({digest: Access("me", ("QM1",), mine, (right,))})
         with flight.connect(address, "QM1", token="test") as remote:
             if allowed:
                 assert remote.journal(queues).read_all().num_rows == 2
