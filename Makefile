@@ -54,10 +54,12 @@ pipeline: $(BUILT) ## log lines through queues and Spark, counted by grep, too (
 
 # ---- tests ----
 
-.PHONY: test py-test test-again surroundings ext-asan c-test c-build c-asan c-tsan style lint typecheck docs constants format
+.PHONY: test py-test thorough test-again surroundings ext-asan c-test c-build c-asan c-tsan style lint typecheck docs constants format
 test: c-test py-test ## everything that takes minutes, style included
 py-test: $(BUILT) ## the Python tests, three files side by side: they wait much (FILES_AT_ONCE=)
 	$(RUN) -m pytest -q -n $(FILES_AT_ONCE) tests
+thorough: $(BUILT) ## the Python tests with all cases of those that go through many
+	PENSTOCK_THOROUGH=1 $(RUN) -m pytest -q -n $(FILES_AT_ONCE) tests
 test-again: $(BUILT) ## the Python tests that failed last, one after the other
 	@echo "FLAKY, if these pass now: they failed beside others, and are to be mended"
 	$(RUN) -m pytest -q --last-failed --last-failed-no-failures none tests
@@ -120,6 +122,10 @@ t3: ## every legal state of the disk after a power cut
 	$(CRASH) t3
 t4: ## I/O errors at every call of the file table
 	$(CRASH) t4
+crash-asan: ## T3, T4 and T12 under the sanitizers of c-asan (T10)
+	$(CRASH) t3 VARIANT=asan COUNT=1500
+	$(CRASH) t4 VARIANT=asan COUNT=150
+	$(CRASH) t12 VARIANT=asan COUNT=1999
 t5: $(BUILT) ## no memory: each allocation of core and binding fails
 	$(CRASH) -f t5.mk t5
 	$(RUN) tests/crash/python_no_memory.py
@@ -168,7 +174,7 @@ NIGHT := "t2 COUNT=1000000 PAIRS=100000" "t3 COUNT=20000000" "t4 COUNT=1000000" 
     "t7 KILLS=50000 PYTHON_KILLS=3000 TASK_KILLS=3000 REPORT_KILLS=3000" "checkpoint-storm ROUNDS=10000" \
     "t9 COUNT=400000" \
     "t11 COUNT=3000" "t12" "region-fuzz ROUNDS=400000" "region-damage ROUNDS=3000" \
-    "c-asan" "c-tsan" "ext-asan" \
+    "c-asan" "c-tsan" "ext-asan" "crash-asan" "thorough" \
     "mutation" "model STEPS=300000" "flight-storm KILLS=5000" "spark-kill RANDOM=100" "spark-remote" "spark-remote-storm RANDOM=200" "soak MINUTES=120" "year" \
     "wheels" "smoke-wheels" "spark-versions"
 

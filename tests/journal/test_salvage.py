@@ -19,6 +19,7 @@ from reading import started
 from penstock.journal import DamagedFile, MemoryFiles
 from penstock.journal.records import record_length
 from penstock.journal.salvage import Salvage
+from thorough import one_in
 
 Q1, Q2 = (1, 1), (2, 1)
 NAMES = {Q1: "ORDERS", Q2: "OTHER"}
@@ -184,7 +185,7 @@ def test_whole_files_give_all_messages_and_no_loss() -> None:
     assert [loss.number for loss in found.losses if loss.kind == "message"] == [*world.never]
 
 
-PARTS = 3  # of a long test
+PARTS = 3 // one_in(3)  # of a long test
 
 
 def flips(
@@ -212,7 +213,7 @@ def test_a_flipped_bit_anywhere_costs_no_more_than_its_batch(part: int) -> None:
     world = small_world()
     files = world.store.files
     count = 0
-    for path, offset in flips(files, 37, part, PARTS):
+    for path, offset in flips(files, 37 * one_in(3), part, PARTS):
         data = bytearray(files[path])
         data[offset] ^= 1 << (offset % 8)
         damage = [] if offset < w.PAGE else [header_of_batch(world, files, path, offset)]
@@ -316,7 +317,7 @@ def checkpointed() -> tuple[World, dict[str, bytes]]:
 
 def test_a_message_of_the_checkpoint_needs_only_its_record() -> None:
     world, files = checkpointed()
-    for path, offset in flips(files, 31):
+    for path, offset in flips(files, 31 * one_in(3)):
         data = bytearray(files[path])
         data[offset] ^= 2
         damage = [] if offset < w.PAGE else [header_of_batch(world, files, path, offset)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from mutants import corpus
 
 import penstock
 from penstock import journal
+from thorough import one_in
 
 OTHER_OBJECT = (2043, 2085)  # a definition has another name or type: it is believed
 
@@ -68,7 +70,7 @@ def test_a_start_and_the_second_reader_agree_on_every_mutant(tmp_path: Path) -> 
     original = make_queue_manager(tmp_path / "original")
     assert is_damaged(original) == ""
     differences, count, refused = [], 0, 0
-    for name, change in corpus(original):
+    for name, change in islice(corpus(original), 0, None, one_in(3)):
         folder = tmp_path / "mutant" / original.name
         shutil.copytree(original, folder)
         change(folder)
@@ -80,5 +82,5 @@ def test_a_start_and_the_second_reader_agree_on_every_mutant(tmp_path: Path) -> 
         if bool(said) != bool(core) and not (said and only_the_record_tells(name)):
             differences.append(f"{name}: verify {said or 'finds nothing'}; start {core or 'works'}")
     print(f"{count} mutants, {refused} refused")
-    assert count > 400 and refused > 150
+    assert count > 400 // one_in(3) and refused > 150 // one_in(3)
     assert not differences, "\n".join(differences)

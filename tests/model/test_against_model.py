@@ -20,7 +20,7 @@ from workers_fixture import WorkerForker
 
 RUN_STEPS = 2000  # operations on one queue manager
 SEED = int(os.environ.get("SEED", "20240229"))
-STEPS = int(os.environ.get("STEPS", "20000"))
+STEPS = int(os.environ.get("STEPS", "10000"))
 SECONDS_A_STEP = 0.05  # many times what one takes, on a slow and busy machine too
 SHARE_OF_ZOS = 5  # every fifth run is on platform z/OS
 
