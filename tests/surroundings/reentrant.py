@@ -1,7 +1,7 @@
 """Calls every callable of the package with objects whose methods call back: a program of its own.
 
-``python reentrant.py NAME SECONDS``: for one target (see TARGETS) each callable, each of its
-parameters, each kind of hostile object and each action: the object's methods (``__index__``,
+``python reentrant.py NAME SECONDS [ONE_IN]``: for one target (see TARGETS) each callable, each of
+its parameters, each kind of hostile object and each action: the object's methods (``__index__``,
 ``__eq__``, ``__len__``, ``__arrow_c_array__``, ...) do the action in the middle of the call, once.
 What a callable is called with otherwise is found by the name of the parameter, so that a new
 callable is covered without a change here.
@@ -24,6 +24,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -527,9 +528,9 @@ def finalizer_call(w: World, get: Callable[[World], Any], action: str) -> None:
         w.close()
 
 
-def run(target: str, w: World, log: Log) -> int:
-    """All calls of a target; how many objects were asked."""
-    asked = 0
+def run(target: str, w: World, log: Log, one_in: int) -> int:
+    """All calls of a target, or one in so many; how many objects were asked."""
+    asked, chosen = 0, Random(target)
     if target in MODULES:
         found = list(callables(*MODULES[target]()))
     else:
@@ -541,10 +542,13 @@ def run(target: str, w: World, log: Log) -> int:
         finally:
             w.close()
         for action in actions(w, int):
-            log.write(f"{target}.{name}(): finalizers: {action}")
-            finalizer_call(w, get, action)
+            if not chosen.randrange(one_in):
+                log.write(f"{target}.{name}(): finalizers: {action}")
+                finalizer_call(w, get, action)
             for it in given:
                 for kind in KINDS:
+                    if chosen.randrange(one_in):
+                        continue
                     log.write(f"{target}.{name}({it.name}: {kind}): {action}")
                     asked += one_call(w, get, it.name, kind, action)
     return asked
@@ -556,6 +560,7 @@ def main() -> None:
         print(*TARGETS)
         return
     target, seconds = sys.argv[1], float(sys.argv[2])
+    one_in = int(sys.argv[3]) if len(sys.argv) > 3 else 1
     faulthandler.enable()
     faulthandler.dump_traceback_later(seconds, exit=True)
     warnings.simplefilter("ignore")
@@ -563,7 +568,7 @@ def main() -> None:
     w, log = World(folder), Log()
     os.chdir(folder)  # relative paths are given, too
     try:
-        asked = run(target, w, log)
+        asked = run(target, w, log, one_in)
         w.open()
         w.keeper.check()
         w.queue.put(b"last", syncpoint=False)

@@ -32,6 +32,7 @@ from penstock import Queue, QueueManager, _engine, mqi
 from penstock.admin.settings import read_settings
 from penstock.admin.sizes import parse_size
 from penstock.batch import DTYPE, MessageBatch
+from thorough import one_in
 
 PROGRAM = Path(reentrant.__file__)
 SECONDS = 600.0  # the longest that the program runs for one target
@@ -89,7 +90,7 @@ def get_all(queue: Queue) -> list[bytes]:
 def test_no_callback_of_an_argument_ends_the_interpreter(target: str, tmp_path: Path) -> None:
     log = tmp_path / "call"
     done = subprocess.run(
-        [sys.executable, PROGRAM, target, str(SECONDS)],
+        [sys.executable, PROGRAM, target, str(SECONDS), str(one_in(4))],
         capture_output=True,
         text=True,
         timeout=SECONDS + 30,
@@ -99,7 +100,7 @@ def test_no_callback_of_an_argument_ends_the_interpreter(target: str, tmp_path: 
     call = log.read_text().strip() if log.exists() else "none"
     assert done.returncode == 0, f"in {call}: {done.returncode} {done.stderr[-3000:]}"
     if target in ("Queue", "QueueManager", "mqi", "_engine", "penstock"):
-        assert int(done.stdout.split()[-1]) > 100, "no object was asked for anything"
+        assert int(done.stdout.split()[-1]) > 100 // one_in(4), "no object was asked for anything"
 
 
 BARE = [
