@@ -195,8 +195,9 @@ def test_a_task_on_another_host_ends_with_one_sentence() -> None:
     with pytest.raises(WrongHost) as caught:
         elsewhere.check("QM1")
     assert str(caught.value) == (
-        f"this task runs on {here.name}, but queue manager QM1 lives on far: executors must run "
-        "on the queue manager's host, remote access is not there yet"
+        f"this task runs on {here.name}, but queue manager QM1 lives on far: executors on "
+        "other hosts reach it through penstock serve (option endpoint), or, with small batches, "
+        "through the driver (option relay)"
     )
 
 

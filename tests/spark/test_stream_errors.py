@@ -181,8 +181,9 @@ def test_where_executors_are_on_other_hosts_the_first_task_fails_and_takes_nothi
     spark_qm.spark.dataSource.register(Far)
     place = {"queueManager": "QM1", "home": str(spark_qm.home)}
     expected = (
-        f"this task runs on {host.here().name}, but queue manager QM1 lives on far: executors must "
-        "run on the queue manager's host, remote access is not there yet"
+        f"this task runs on {host.here().name}, but queue manager QM1 lives on far: executors on "
+        "other hosts reach it through penstock serve (option endpoint), or, with small batches, "
+        "through the driver (option relay)"
     )
     spark_qm.qm.queue("OUT").close()
     spark_qm.put("IN", b"1", b"2")

@@ -80,6 +80,10 @@ class PenstockDataSource(DataSource):
             from .remote.writers import RemoteBatchWriter
 
             return RemoteBatchWriter(options, self.options, schema)
+        if options["relay"]:
+            from .relay.writers import RelayedBatchWriter
+
+            return RelayedBatchWriter(options, schema)
         from .sink.writer import BatchWriter
 
         return BatchWriter(options, schema)
@@ -94,6 +98,10 @@ class PenstockDataSource(DataSource):
             from .remote.stream_writer import RemoteStreamWriter
 
             return RemoteStreamWriter(options, self.options, schema)
+        if options["relay"]:
+            from .relay.stream_writer import RelayedStreamWriter
+
+            return RelayedStreamWriter(options, schema)
         from .sink.stream_writer import StreamWriter
 
         return StreamWriter(options, schema)
@@ -102,6 +110,17 @@ class PenstockDataSource(DataSource):
 def _reader(given: Mapping[str, str], schema: StructType) -> DataSourceReader:
     """The reader of one queue manager."""
     options = o.parse(given, o.READ)
+    reader = _reader_of(options, given, schema)
+    if not options["relay"]:
+        return reader
+    from .relay.readers import RelayedReader
+
+    return RelayedReader(reader)
+
+
+def _reader_of(
+    options: o.Options, given: Mapping[str, str], schema: StructType
+) -> DataSourceReader:
     if options["mode"] == "journal":
         if options["endpoint"] is not None:
             from .remote.journal import RemoteJournalReader
@@ -124,6 +143,22 @@ def _stream(
 ) -> Any:
     """The stream's reader of one queue manager; is_last: as RemoteStreamReader."""
     options = o.parse(given, o.STREAM)
+    if not options["relay"]:
+        return _stream_of(options, given, schema, has_listener, is_last)
+    from .relay.readers import RelayedStream
+
+    if "probe" in options.values:  # executors need not reach the queue manager
+        options = o.Options({**options.values, "probe": "never"})
+    return RelayedStream(_stream_of(options, given, schema, has_listener, is_last))
+
+
+def _stream_of(
+    options: o.Options,
+    given: Mapping[str, str],
+    schema: StructType,
+    has_listener: bool,
+    is_last: bool,
+) -> Any:
     if options["mode"] == "journal":
         if options["endpoint"] is not None:
             from .remote.journal import RemoteJournalStream

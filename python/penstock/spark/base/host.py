@@ -39,8 +39,8 @@ class Host:
         if (now.boot_id, now.machine_id) != (self.boot_id, self.machine_id):
             raise WrongHost(
                 f"this task runs on {now.name}, but queue manager {queue_manager} lives on "
-                f"{self.name}: executors must run on the queue manager's host, remote access is "
-                "not there yet"
+                f"{self.name}: executors on other hosts reach it through penstock serve (option "
+                "endpoint), or, with small batches, through the driver (option relay)"
             )
 
 

@@ -169,6 +169,14 @@ OPTIONS = (
         "queue manager, grpc+tls://host:port; of several queue managers one of each, with commas, "
         "or one for all",
     ),
+    Option(
+        "relay",
+        _ALL,
+        _flag,
+        False,
+        "true: rows go through the driver, which runs on the queue manager's host, to and from "
+        "executors on others: small batches, without a server",
+    ),
     Option("token", _ALL, _text, None, "with endpoint: the bearer token"),
     Option("tokenFile", _ALL, _text, None, "instead of token: a file on each host with it"),
     Option(
@@ -424,6 +432,8 @@ def parse(given: Mapping[str, str], *uses: str) -> Options:
 def _check_endpoint(values: Mapping[str, Any]) -> None:
     """Raises OptionError for options of a server that contradict each other."""
     given = [name for name in _OF_ENDPOINT if values.get(name) is not None]
+    if values["relay"] and values["endpoint"] is not None:
+        raise OptionError("options relay and endpoint: rows go through the driver or the server")
     if given and values.get("endpoint") is None:
         raise OptionError(f"option {given[0]} goes with endpoint, which is missing")
     if "token" in given and "tokenFile" in given:

@@ -65,7 +65,7 @@ from penstock.journal.head import read_head
 from penstock.journal.segment_range import SegmentRange
 from penstock.journal.unit_index import EventReport
 
-from ..base import host
+from ..base import host, relayed
 from ..base.errors import DataLoss, SourceError
 from ..base.options import Options
 from ..base.queue_choice import QueueChoice
@@ -156,7 +156,9 @@ class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             end = journal.end_lsn if self._bound is None else min(self._bound, journal.end_lsn)
             most = self.options["maxBytesPerTrigger"] or _NO_LIMIT
             if isinstance(limit, ReadAllAvailable):
+                relayed.check_not_all(self.options)
                 most = _NO_LIMIT
+            _, most = relayed.limited(self.options, 0, most)
             known = {**start, "first": start.get("first", start["lsn"])}
             if self.is_committed:
                 planned = self._plan(journal, start, end, most)

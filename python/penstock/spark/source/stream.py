@@ -92,7 +92,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from ..base import acting, host, units
+from ..base import acting, host, relayed, units
 from ..base.connection import connect, leave, reported, served
 from ..base.errors import DataLoss, SourceError
 from ..base.ledger import ledger
@@ -210,6 +210,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 messages of a queue prepared (option onAbandoned).
         """
         self._queues.check(start)
+        if isinstance(limit, ReadAllAvailable):
+            relayed.check_not_all(self.options)
         qm = self._connected()
         with self._reported():
             if self._ahead is not None and self._ahead.start == start:
@@ -344,7 +346,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Messages and bytes of a micro-batch."""
         if isinstance(self._limit, ReadAllAvailable):
             return NO_LIMIT, NO_LIMIT
-        return (
+        return relayed.limited(
+            self.options,
             self.options["maxMessagesPerTrigger"] or NO_LIMIT,
             self.options["maxBytesPerTrigger"] or NO_LIMIT,
         )
