@@ -152,9 +152,9 @@ full-disk: $(BUILT) ## queue managers on full file systems, tmpfs and ext4, empt
 spark-remote: $(BUILT) ## the data source's tests of queues, through a server (REMOTE="sink stream": these)
 	PENSTOCK_THROUGH_A_SERVER=1 $(RUN) -m pytest -q -n $(FILES_AT_ONCE) \
 	    $(addprefix tests/spark/test_,$(addsuffix .py,$(REMOTE)))
-spark-remote-storm: $(BUILT) ## exactly once through Spark on another host: kills, cut links (RANDOM=, SEED=)
+spark-remote-storm: $(BUILT) ## exactly once through Spark on another host: kills, cut links (RANDOM=, SEED=, SHORT=1)
 	$(RUN) tests/crash/spark_remote_storm.py $(if $(RANDOM),--random $(RANDOM)) \
-	    $(if $(SEED),--seed $(SEED))
+	    $(if $(SHORT),--short) $(if $(SEED),--seed $(SEED))
 spark-kill: $(BUILT) ## exactly once through Spark: full disks, kills of drivers and workers (RANDOM=, SEED=)
 	$(RUN) tests/crash/spark_full.py
 	$(RUN) tests/crash/spark_storm.py $(if $(RANDOM),--random $(RANDOM)) $(if $(SEED),--seed $(SEED))

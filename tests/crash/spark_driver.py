@@ -9,7 +9,8 @@ DEAD. Both run with checkpoints and may be killed at any time. The job ends, in 
 ``stop`` exists, neither stream has input left, and the listener of ``register`` has committed the
 last micro-batches, which the supervisor of a job on another host says by the file ``settled``.
 
-STORM_PLACE has the options that say where the queue manager is, if it is on another host.
+STORM_PLACE has the options that say where the queue manager is, if it is on another host,
+STORM_CLUSTER the master of a cluster and this host's address there.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ SOURCES = ("IN", "IN.TOO", "HOP")
 
 def main(manager: str, home: str, folder: Path) -> None:
     """Runs until the file ``stop`` exists."""
-    spark = local_session("storm", settings={**SETTINGS, "spark.local.dir": str(folder / "local")})
+    settings = {**SETTINGS, **cluster(), "spark.local.dir": str(folder / "local")}
+    spark = local_session("storm", settings=settings)
     register(spark)  # its listener commits the last micro-batches
     spark.dataSource.register(DyingDataSource)
     place = json.loads(os.environ.get("STORM_PLACE", "null")) or {"home": home}
@@ -85,6 +87,22 @@ def main(manager: str, home: str, folder: Path) -> None:
 
             run(queries, folder, depths, lambda: not qm.recover())
     spark.stop()
+
+
+def cluster() -> dict[str, str]:
+    """Settings of a driver whose executors are elsewhere; none where it has its own."""
+    if "STORM_CLUSTER" not in os.environ:
+        return {}
+    master, own = os.environ["STORM_CLUSTER"].split()
+    return {
+        "spark.master": master,
+        "spark.driver.host": own,
+        "spark.driver.bindAddress": own,
+        "spark.executor.memory": "512m",
+        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.task.maxFailures": "8",
+        "spark.deploy.maxExecutorRetries": "-1",
+    }
 
 
 def remote(place: dict[str, str]) -> RemoteQueueManager:

@@ -2,20 +2,25 @@
 
     python tests/crash/spark_remote_storm.py [--random 12] [--only POINT] [--seed 1] [--keep]
 
-The job and the checks are those of spark_storm.py. But the job runs on a "host" of its own: another
-network, PID and mount namespace, with its own /dev/shm and another boot id, so that its tasks can
-attach to nothing; it reaches the queue manager through ``penstock serve``, with TLS and a token,
-over a link of the kernel that has a limited bandwidth, and a proxy.
+The job and the checks are those of spark_storm.py. But three "hosts" are at work, each with a
+network, PID and mount namespace of its own, its own /dev/shm and another boot id: one has the queue
+manager and ``penstock serve``, one the driver, and one a standalone cluster of Spark, master,
+worker and executors. So tasks can attach to nothing; driver and tasks reach the queue manager
+through the server, with TLS and a token, over links of the kernel that have a limited bandwidth,
+and a proxy. Files, checkpoints among them, are on storage that the hosts share.
 
 At each point of spark_dying.py, and ``--random`` times at any moment, one of these meets with an
-accident:
+accident; with ``--short`` at each point one of driver and server, not both:
 
 ========  =========================================================================
-driver    is killed with its process group, and started again on its checkpoints
-worker    one Python process of Spark is killed
+driver    is killed with its host, and started again on its checkpoints
+executor  its JVM is killed
+worker    one Python process of an executor, or of the driver, is killed
 server    is killed, and started again on its port
 cut       the proxy resets the connections that there are
-down      the link is down for some seconds: nobody is told
+slow      the proxy lets bytes wait for some time
+stall     the proxy carries nothing for some seconds, and resets the connections then
+down      the links are down for some seconds: nobody is told
 ========  =========================================================================
 
 Besides what spark_storm.py compares at the end, only the supervisor, the server and what it starts
@@ -25,14 +30,17 @@ were ever attached to the queue manager.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import trustme
@@ -46,11 +54,14 @@ from spark_dying import IN_WORKERS, REMOTE_POINTS  # noqa: E402
 from spark_storm import MANAGER, Driver, Storm  # noqa: E402
 
 from penstock.flight import access  # noqa: E402
+from penstock.spark.java import prepare  # noqa: E402
 
-AT_RANDOM = ("cut", "down", "worker", "server", "driver", "cut")
-NEAR, FAR = "10.9.0.1", "10.9.0.2"
+AT_RANDOM = ("cut", "down", "worker", "server", "executor", "driver", "slow", "stall")
+NEAR, DRIVERS, EXECUTORS = "10.9.0.1", "10.9.0.2", "10.9.0.3"
+MASTER = f"spark://{EXECUTORS}:7077"
 RATE = "200mbit"
 DOWN_SECONDS = (0.5, 4.0)
+DELAY_SECONDS = (0.02, 0.3)  # of each piece of bytes
 SETTLE_SECONDS = 120
 START_SECONDS = 60
 
@@ -63,32 +74,91 @@ def call(*command: object) -> None:
     assert done.returncode == 0, f"{command}: {done.stderr}"
 
 
-class Link:
-    """Another network, and a link to it."""
+class Host:
+    """Another host: a network that is linked to the bridge, and how processes are started there."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path, address: str) -> None:
+        self.address, self.port = address, f"near{address[-1]}"
         self.holder = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
         own = os.readlink("/proc/self/ns/net")
-        self.place = f"/proc/{self.holder.pid}/ns/net"
-        while os.readlink(self.place) == own:
+        place = f"/proc/{self.holder.pid}/ns/net"
+        while os.readlink(place) == own:
             time.sleep(0.01)
-        inside = ("nsenter", f"--net={self.place}")
-        call("ip", "link", "set", "lo", "up")
-        call("ip", "link", "add", "near", "type", "veth", "peer", "name", "far", "netns",
+        call("ip", "link", "add", self.port, "type", "veth", "peer", "name", "far", "netns",
              self.holder.pid)  # fmt: skip
-        call("ip", "addr", "add", f"{NEAR}/24", "dev", "near")
-        call("ip", "link", "set", "near", "up")
-        call("tc", "qdisc", "add", "dev", "near", "root", "tbf", "rate", RATE, "burst", "256kbit",
-             "latency", "100ms")  # fmt: skip
+        call("ip", "link", "set", self.port, "master", "bridge")
+        call("ip", "link", "set", self.port, "up")
+        call("tc", "qdisc", "add", "dev", self.port, "root", "tbf", "rate", RATE, "burst",
+             "256kbit", "latency", "100ms")  # fmt: skip
         for command in ("addr add {}/24 dev far", "link set far up", "link set lo up"):
-            call(*inside, "ip", *command.format(FAR).split())
+            call("nsenter", f"--net={place}", "ip", *command.format(address).split())
+        boot = folder / f"boot.{address}"
+        boot.write_text(f"a boot of {address}\n")
+        mounts = 'mount --bind "$0" /proc/sys/kernel/random/boot_id && '
+        mounts += 'mount -t tmpfs none /dev/shm && exec "$@"'
+        self.before = [
+            "nsenter", f"--net={place}", "unshare", "--mount", "--pid", "--fork",
+            "--kill-child", "--mount-proc", "sh", "-c", mounts, str(boot),
+        ]  # fmt: skip
 
     def set(self, state: str) -> None:
-        call("ip", "link", "set", "near", state)
+        call("ip", "link", "set", self.port, state)
 
     def close(self) -> None:
         self.holder.kill()
         self.holder.wait()
+
+
+def bridge() -> None:
+    """What the hosts are linked to; this one is on it, too."""
+    call("ip", "link", "set", "lo", "up")
+    call("ip", "link", "add", "bridge", "type", "bridge")
+    call("ip", "addr", "add", f"{NEAR}/24", "dev", "bridge")
+    call("ip", "link", "set", "bridge", "up")
+
+
+class Cluster:
+    """Spark's master and one worker on a host."""
+
+    def __init__(self, folder: Path, host: Host) -> None:
+        self.log = folder / "cluster.log"
+        prepare()  # finds a Java
+        environment = {
+            **os.environ, "STORM_FOLDER": str(folder), "PYTHONPATH": str(HERE),
+            "SPARK_HOME": str(folder / "spark"), "SPARK_LOCAL_IP": host.address,
+            "SPARK_DAEMON_MEMORY": "256m", "PYSPARK_PYTHON": sys.executable,
+        }  # fmt: skip
+        spark = f"{folder}/spark/bin/spark-class org.apache.spark.deploy"
+        ours = f"--host {host.address} --webui-port 0"
+        both = f"{spark}.master.Master {ours} --port {MASTER.rpartition(':')[2]} & exec {spark}"
+        both += f".worker.Worker {ours} --cores 2 --memory 1g --work-dir {folder}/work {MASTER}"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [*host.before, "sh", "-c", both], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                start_new_session=True, env=environment,
+            )  # fmt: skip
+        end = time.monotonic() + START_SECONDS
+        while b"Successfully registered with master" not in self.log.read_bytes():
+            assert self.process.poll() is None and time.monotonic() < end, self.log.read_text()
+            time.sleep(0.1)
+
+    def executors(self) -> list[int]:
+        """Their processes."""
+        return [pid for pid, command in commands() if b"CoarseGrainedExecutorBackend" in command]
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+def commands() -> Iterator[tuple[int, bytes]]:
+    """The processes of this namespace and those in it."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) > 1:
+            try:
+                yield int(entry.name), (entry / "cmdline").read_bytes()
+            except OSError:
+                continue  # it has ended
 
 
 class Server:
@@ -137,44 +207,50 @@ class Server:
 
 
 class RemoteDriver(Driver):
-    """The job's processes on the other host."""
+    """The driver on its host."""
 
-    def __init__(self, folder: Path, home: Path, link: Link, endpoint: str) -> None:
+    def __init__(self, folder: Path, home: Path, host: Host, endpoint: str) -> None:
         super().__init__(folder, home)
-        (folder / "boot").write_text("another boot of another machine\n")
         place = {"endpoint": endpoint, "home": "/nowhere", "tokenFile": str(folder / "token"),
                  "caFile": str(folder / "ca.pem")}  # fmt: skip
         os.environ["STORM_PLACE"] = json.dumps(place)
-        mounts = 'mount --bind "$0" /proc/sys/kernel/random/boot_id && '
-        mounts += 'mount -t tmpfs none /dev/shm && exec "$@"'
-        self.before = [
-            "nsenter", f"--net={link.place}", "unshare", "--mount", "--pid", "--fork",
-            "--kill-child", "--mount-proc", "sh", "-c", mounts, str(folder / "boot"),
-        ]  # fmt: skip
+        os.environ["STORM_CLUSTER"] = f"{MASTER} {host.address}"
+        self.before, self.address = host.before, host.address
 
 
 class RemoteStorm(Storm):
-    """The same with a server, and the job behind a link."""
+    """The same with a server, and the job on other hosts."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         super().__init__(folder, seed)
         self.accidents = {
             "driver": self.kill_driver,
+            "executor": self.kill_executor,
             "worker": self.kill_worker,
             "server": self.kill_server,
             "cut": self.cut,
+            "slow": self.slow_down,
+            "stall": self.stall,
             "down": self.let_down,
         }
 
     def driver_of(self, folder: Path, home: Path) -> Driver:
-        self.link = Link()
+        bridge()
+        self.hosts = [Host(folder, DRIVERS), Host(folder, EXECUTORS)]
         self.server = Server(folder, home)
         self.proxy = Proxy(f"127.0.0.1:{self.server.port}", NEAR)
         endpoint = self.proxy.address.replace("grpc://", "grpc+tls://")
-        return RemoteDriver(folder, home, self.link, endpoint)
+        made = RemoteDriver(folder, home, self.hosts[0], endpoint)
+        self.cluster = Cluster(folder, self.hosts[1])
+        return made
 
-    def run_accidents(self, points: list[str], randomly: int) -> None:
-        orders = [(point, victim) for point in points for victim in ("driver", "server")]
+    def run_accidents(self, points: list[str], randomly: int, is_short: bool) -> None:
+        both = ("driver", "server")
+        orders = [
+            (point, victim)
+            for point in points
+            for victim in ((self.rng.choice(both),) if is_short else both)
+        ]
         orders += [(point, "worker") for point in points if point.split(".")[0] in IN_WORKERS]
         orders += [("", AT_RANDOM[number % len(AT_RANDOM)]) for number in range(randomly)]
         self.rng.shuffle(orders)
@@ -219,10 +295,30 @@ class RemoteStorm(Storm):
         self.proxy.cut()
         self.survive()
 
-    def let_down(self) -> None:
-        self.link.set("down")
+    def slow_down(self) -> None:
+        self.proxy.delay = self.rng.uniform(*DELAY_SECONDS)
         time.sleep(self.rng.uniform(*DOWN_SECONDS))
-        self.link.set("up")
+        self.proxy.delay = 0.0
+        self.survive()
+
+    def stall(self) -> None:
+        self.proxy.silent.update(self.proxy.open)
+        time.sleep(self.rng.uniform(*DOWN_SECONDS))
+        self.proxy.cut()
+        self.survive()
+
+    def let_down(self) -> None:
+        for host in self.hosts:
+            host.set("down")
+        time.sleep(self.rng.uniform(*DOWN_SECONDS))
+        for host in self.hosts:
+            host.set("up")
+        self.survive()
+
+    def kill_executor(self) -> None:
+        for pid in self.cluster.executors():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self.survive()
 
     def kill_driver(self) -> None:
@@ -264,7 +360,9 @@ class RemoteStorm(Storm):
             self.driver.kill()
         self.server.kill()
         self.proxy.close()
-        self.link.close()
+        self.cluster.close()
+        for host in self.hosts:
+            host.close()
         self.qm.close()
 
 
@@ -273,6 +371,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--random", type=int, default=12, help="accidents at any moment")
     parser.add_argument("--only", action="append", choices=REMOTE_POINTS, help="of these points")
+    parser.add_argument("--short", action="store_true", help="driver or server at each point")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", action="store_true", help="leave the files where they are")
     arguments = parser.parse_args()
@@ -282,7 +381,8 @@ def main() -> None:
     try:
         storm = RemoteStorm(folder, arguments.seed)
         try:
-            storm.run_accidents(arguments.only or list(REMOTE_POINTS), arguments.random)
+            points = arguments.only or list(REMOTE_POINTS)
+            storm.run_accidents(points, arguments.random, arguments.short)
             counted = storm.check()
         finally:
             storm.close()

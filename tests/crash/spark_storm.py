@@ -163,6 +163,7 @@ class Driver:
         self.process: subprocess.Popen[bytes] | None = None
         self.starts = 0
         self.before: list[str] = []  # of its command
+        self.address = "127.0.0.1"
 
     def start(self) -> None:
         (self.folder / "started").unlink(missing_ok=True)
@@ -186,7 +187,7 @@ class Driver:
                     "STORM_FOLDER": str(self.folder),
                     "PYTHONPATH": str(HERE),
                     "SPARK_HOME": str(self.spark_home),
-                    "SPARK_LOCAL_IP": "127.0.0.1",
+                    "SPARK_LOCAL_IP": self.address,
                     "PYSPARK_PYTHON": sys.executable,
                 },
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+import time
 
 
 class Proxy:
@@ -16,6 +17,7 @@ class Proxy:
         self.listener = socket.create_server((host, 0))
         self.address = f"grpc://{host}:{self.listener.getsockname()[1]}"
         self.most = 1 << 62  # bytes to the server, after which the connection is cut
+        self.delay = 0.0  # seconds that each piece of bytes waits
         self.cuts = 0
         self.open: list[socket.socket] = []
         self.silent: set[socket.socket] = set()
@@ -42,6 +44,8 @@ class Proxy:
             while data := source.recv(65536):
                 if source in self.silent:
                     continue
+                if self.delay:
+                    time.sleep(self.delay)
                 if counts and not self.may_pass(len(data)):
                     break
                 sink.sendall(data)

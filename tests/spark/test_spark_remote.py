@@ -56,6 +56,17 @@ def test_a_queue_is_browsed_and_nothing_is_taken(bench: Bench, remote: Remote) -
     assert browsed(remote.browser(order="arrival", minPartitions="3")) == made
 
 
+def test_what_a_client_asks_for_at_a_time_is_limited(
+    bench: Bench, remote: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "_MOST", {"batchRows": 3, "batchBytes": 1 << 20})
+    made = bench.fill(0, 10)
+    reader = remote.browser(batchRows="1000000", batchBytes="1g", minPartitions="1")
+    batches = [batch for part in reader.partitions() for batch in reader.read(part)]
+    assert [body for batch in batches for body in batch.column("body").to_pylist()] == made
+    assert [batch.num_rows for batch in batches] == [3, 3, 3, 1]
+
+
 def test_a_stream_takes_and_commits_each_message_once(bench: Bench, remote: Remote) -> None:
     made = bench.fill(0, 5)
     reader = remote.reader()

@@ -55,6 +55,7 @@ __all__ = ["IDLE_SECONDS", "SparkService"]
 IDLE_SECONDS = 15.0  # of a session; its driver says every few seconds that it is there
 _MOST_SESSIONS = 1_000
 _MOST_PIECE = 256 << 20  # bytes of rows that a task sends at a time
+_MOST = {"batchRows": 100_000, "batchBytes": 64 << 20}  # of record batches that are read
 _BAD = (KeyError, TypeError, AttributeError, ValueError, IndexError)  # of values that were sent
 _Made = TypeVar("_Made")
 
@@ -243,7 +244,10 @@ class SparkService:
         home = self._homes[call.manager]
         if home is not None:
             given["home"] = str(home)
-        options = o.parse(given, protocol.USES[call.use])
+        read = o.parse(given, protocol.USES[call.use]).values
+        # what a client asks for at a time is memory of the server
+        sizes = {name: min(read[name], most) for name, most in _MOST.items() if name in read}
+        options = o.Options({**read, **sizes})
         if _is_of_journal(call, options):
             _check_journal(access, call, options)
         elif call.use == "stream" and options["deadLetterQueue"] is not None:
