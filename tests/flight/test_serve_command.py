@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import penstock
 from penstock import flight
 from penstock.flight.access import made
 
+SLOW, MOST_EACH = 25, 8 << 20  # clients, and bytes of the server for one of them
 PROGRAM = Path(sys.executable).with_name("penstock")
 
 
@@ -171,3 +173,28 @@ def test_it_ends_soon_though_a_client_does_not_read_its_rows(
         assert server.end().endswith("ended\n")
         assert time.monotonic() - begin < 30
         remote.close()
+
+
+def test_clients_that_do_not_read_hold_a_few_megabytes_each(
+    qm: penstock.QueueManager, home: Path
+) -> None:
+    qm.define("QLOCAL", "Q", maxdepth=1_000_000)
+    with qm.open("Q") as queue:
+        for _ in range(20):
+            queue.put_batch([b"x" * 256] * 10_000)
+
+    def memory(pid: int) -> int:
+        status = Path(f"/proc/{pid}/status").read_text()
+        return int(status.partition("RssAnon:")[2].split()[0]) << 10
+
+    with serving(home, "--without-token") as server, ExitStack() as open_ones:
+        before = memory(server.process.pid)
+        for _ in range(SLOW):
+            remote = open_ones.enter_context(flight.connect(server.address, "QM1"))
+            reading = remote.browse("Q")
+            reading.read_next_batch()
+            open_ones.callback(reading.close)
+        time.sleep(1)  # what they do not read is made, and waits
+        assert memory(server.process.pid) - before < SLOW * MOST_EACH
+        with flight.connect(server.address, "QM1") as remote:
+            assert remote.units() == []

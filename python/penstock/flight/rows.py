@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["browsed", "journal_of", "journal_range", "ranges_of", "taken"]
 
-_CHUNK_ROWS, _CHUNK_BYTES = 10_000, 4 << 20
+_CHUNK_ROWS, _CHUNK_BYTES = 5_000, 4 << 20
 _FIRST, _LAST = (9, 0), (0, 2**64 - 1)  # positions before and behind all messages
 _ALL = 1 << 62
 

@@ -269,7 +269,7 @@ static void many_name(uint32_t i, struct mqx_definition *def)
     memcpy(def->name.name, name, (size_t)n);
 }
 
-TEST(a_hundred_thousand_queues_are_defined_with_one_flush_found_and_survive)
+TEST_SERIAL(a_hundred_thousand_queues_are_defined_with_one_flush_found_and_survive)
 {
     struct mqx_definition *defs = calloc(MANY, sizeof *defs);
     uint32_t *slots = calloc(MANY, sizeof *slots), *generations = calloc(MANY, sizeof *generations);

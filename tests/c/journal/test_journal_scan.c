@@ -411,7 +411,7 @@ static uint32_t run(const unsigned char *bytes, uint64_t limit, bool verify, boo
     return rows;
 }
 
-TEST(a_flipped_bit_is_found_or_changes_no_row)
+TEST_SERIAL(a_flipped_bit_is_found_or_changes_no_row)
 {
     FIXTURE fixture;
     uint64_t clean = 0, digest = 0;
@@ -472,7 +472,7 @@ TEST(skipping_goes_on_at_the_next_good_batch)
 }
 
 /* Lengths, counts and LSNs that contradict each other under checksums that hold. */
-TEST(bytes_that_lie_under_good_checksums_are_refused_or_read_without_a_step_outside)
+TEST_SERIAL(bytes_that_lie_under_good_checksums_are_refused_or_read_without_a_step_outside)
 {
     FIXTURE fixture;
     struct test_random random = {0};

@@ -152,7 +152,7 @@ static void check_model(struct test_random *random)
     }
 }
 
-TEST(after_each_of_12000_random_operations_all_invariants_hold_and_finds_agree_with_the_model)
+TEST_SERIAL(after_each_of_12000_random_operations_invariants_hold_and_finds_agree_with_the_model)
 {
     struct test_random random = {test_seed()};
     begin();
@@ -171,7 +171,7 @@ TEST(after_each_of_12000_random_operations_all_invariants_hold_and_finds_agree_w
     }
 }
 
-TEST(an_operation_aborted_before_any_undo_entry_leaves_the_region_as_it_was)
+TEST_SERIAL(an_operation_aborted_before_any_undo_entry_leaves_the_region_as_it_was)
 {
     struct test_random random = {test_seed() + 1};
     begin();
@@ -339,7 +339,7 @@ static void put_million(bool same)
     }
 }
 
-TEST(a_million_messages_of_one_key_are_found_linked_and_unlinked_without_a_walk)
+TEST_SERIAL(a_million_messages_of_one_key_are_found_linked_and_unlinked_without_a_walk)
 {
     put_million(true);
     build(0, 1);
@@ -378,7 +378,7 @@ static uint32_t chain_max(int k)
     return longest;
 }
 
-TEST(a_million_keys_are_found_at_once_in_chains_of_at_most_16)
+TEST_SERIAL(a_million_keys_are_found_at_once_in_chains_of_at_most_16)
 {
     put_million(false);
     build(0, 1);

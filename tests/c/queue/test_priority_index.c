@@ -191,7 +191,7 @@ TEST(random_operations_at_heights_2_and_3_agree_with_the_model)
     check_all(1);
 }
 
-TEST(an_operation_aborted_before_any_undo_entry_leaves_the_region_as_it_was)
+TEST_SERIAL(an_operation_aborted_before_any_undo_entry_leaves_the_region_as_it_was)
 {
     struct test_random random = {test_seed() + 2};
     begin();

@@ -280,7 +280,7 @@ TEST(a_checkpoint_that_fails_on_the_reserve_leaves_it_and_both_older_ones)
 
 /* From the failing call on nothing reaches the files: a death there. What a dead process had cut
  * from the reserve is free, and nobody else takes it. */
-TEST(a_death_at_any_call_of_a_checkpoint_on_the_reserve_leaves_a_way_out)
+TEST_SERIAL(a_death_at_any_call_of_a_checkpoint_on_the_reserve_leaves_a_way_out)
 {
     for (uint64_t at = 1; at < 200; at++) {
         FIXTURE(fixture);
@@ -350,7 +350,7 @@ static int after_power_cut(void *arg, const struct disk_state *state)
 }
 
 /* Every file of the three is overwritten once, with a message that comes and goes in between. */
-TEST(a_power_cut_between_any_two_steps_finds_every_message_and_no_damaged_checkpoint)
+TEST_SERIAL(a_power_cut_between_any_two_steps_finds_every_message_and_no_damaged_checkpoint)
 {
     FIXTURE(fixture);
     CHECK_INT(checkpoint(&fixture), 0);
