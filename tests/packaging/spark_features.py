@@ -41,6 +41,9 @@ class Job:
         register(self.spark)
         for name in ("ORDERS", "RETURNS"):
             self.put(name, *ORDERS)
+        self.other = penstock.connect("OTHER", folder, create=True)
+        with self.other.queue("ORDERS") as queue:
+            queue.put(b"{}", persistent=True)
 
     def put(self, name: str, *bodies: bytes) -> None:
         with self.qm.queue(name) as queue:
@@ -92,6 +95,8 @@ def batch_read(job: Job) -> None:
     typed = job.set(job.spark.read, includeProperties="true")
     typed = typed.schema("body struct<id:bigint>, priority int").load("ORDERS,RETURNS")
     assert typed.selectExpr("sum(body.id)", "max(priority)").first() == (12, 2)
+    several = job.set(job.spark.read, queueManager="VERSIONS,OTHER").load("ORDERS").collect()
+    assert len(several) == len(ORDERS) + 1, several
     place = f"queueManager 'VERSIONS', home '{job.folder}', queue 'ORDERS'"
     job.spark.sql(f"CREATE TEMPORARY VIEW orders USING penstock OPTIONS ({place})")
     assert job.spark.sql("SELECT count(*) FROM orders WHERE priority > 0").first() == (2,)
@@ -100,6 +105,10 @@ def batch_read(job: Job) -> None:
     with through_a_server(job) as place:
         far = job.set(job.spark.read, **place).load("ORDERS").collect()
         assert [bytes(row.body) for row in far] == ORDERS[::-1], far
+        journal = job.set(job.spark.read, mode="journal", events="put", **place).load("ORDERS")
+        assert [bytes(row.body) for row in journal.collect()] == ORDERS
+    relayed = job.set(job.spark.read, relay="true").load("ORDERS").collect()
+    assert [bytes(row.body) for row in relayed] == ORDERS[::-1], relayed
 
 
 def batch_sink(job: Job) -> None:
@@ -118,7 +127,8 @@ def batch_sink(job: Job) -> None:
     assert len(job.left("OUT")) == 5
     with through_a_server(job) as place:
         job.set(frame.drop("queue").write, **place).mode("append").save("OUT")
-    assert len(job.left("OUT")) == 8
+    job.set(frame.drop("queue").write, relay="true").mode("append").save("OUT")
+    assert len(job.left("OUT")) == 11
 
 
 def stream_sink(job: Job) -> None:
@@ -186,6 +196,7 @@ def main(folder: Path) -> None:
     left = [str(xid) for xid in job.qm.recover()]
     assert not left, f"prepared after the end: {left}"
     job.qm.close()
+    job.other.close()
 
 
 if __name__ == "__main__":

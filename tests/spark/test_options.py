@@ -207,6 +207,19 @@ def test_importing_the_package_loads_neither_pyspark_nor_pyarrow() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_batch_reads_and_sinks_import_nothing_that_pyspark_4_0_does_not_have() -> None:
+    code = (
+        "import sys, importlib, pyspark.sql.datasource as d\n"
+        "del d.DataSourceStreamArrowWriter\n"
+        "sys.modules['pyspark.sql.streaming.datasource'] = None\n"
+        "for name in sys.argv[1:]: importlib.import_module('penstock.spark.' + name)\n"
+    )
+    used = ("datasource", "source.browse", "source.journal", "sink.writer", "several",
+            "remote.browse", "remote.journal", "remote.writers", "remote.service",
+            "relay.reader", "relay.writers")  # fmt: skip
+    subprocess.run([sys.executable, "-c", code, *used], check=True)
+
+
 def test_the_spark_page_names_every_option_and_no_other() -> None:
     text = (Path(__file__).resolve().parents[2] / "docs" / "spark.md").read_text()
     table = text.split("| option | for | default | meaning |\n")[1].split("\n\n")[0]

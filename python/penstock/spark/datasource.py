@@ -63,7 +63,8 @@ class PenstockDataSource(DataSource):
         require("a streaming source")
         options = o.parse(self.options, o.STREAM)
         if "," in options["queueManager"]:
-            from .several import SeveralStreams, divided
+            from .several import divided
+            from .several_streams import SeveralStreams
 
             own = divided(options, self.options)
             readers = {name: _stream(own[name], schema, self.has_listener) for name in own}
@@ -113,7 +114,7 @@ def _reader(given: Mapping[str, str], schema: StructType) -> DataSourceReader:
     reader = _reader_of(options, given, schema)
     if not options["relay"]:
         return reader
-    from .relay.readers import RelayedReader
+    from .relay.reader import RelayedReader
 
     return RelayedReader(reader)
 
@@ -145,7 +146,7 @@ def _stream(
     options = o.parse(given, o.STREAM)
     if not options["relay"]:
         return _stream_of(options, given, schema, has_listener, is_last)
-    from .relay.readers import RelayedStream
+    from .relay.stream import RelayedStream
 
     if "probe" in options.values:  # executors need not reach the queue manager
         options = o.Options({**options.values, "probe": "never"})
@@ -161,7 +162,7 @@ def _stream_of(
 ) -> Any:
     if options["mode"] == "journal":
         if options["endpoint"] is not None:
-            from .remote.journal import RemoteJournalStream
+            from .remote.journal_stream import RemoteJournalStream
 
             return RemoteJournalStream(options, given, schema)
         from .source.journal_stream import JournalStreamReader
@@ -184,7 +185,8 @@ def stream_reader(given: dict[str, str]) -> Any:
     options = o.parse(given, o.STREAM)
     if "," not in options["queueManager"]:
         return _stream(given, schema, True, True)
-    from .several import SeveralStreams, divided
+    from .several import divided
+    from .several_streams import SeveralStreams
 
     own = divided(options, given)
     return SeveralStreams({name: _stream(own[name], schema, True, True) for name in own}, options)

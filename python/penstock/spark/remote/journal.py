@@ -1,4 +1,4 @@
-"""The journal of a queue manager on another host, read once or as a stream.
+"""A batch read of the journal of a queue manager on another host.
 
 The server plans; tasks on its host read the files, others ask the server for the rows.
 """
@@ -12,19 +12,17 @@ from pyspark.sql.datasource import DataSourceReader
 
 from ..base import host
 from ..source.journal import JournalReader
-from ..source.journal_stream import JournalStreamReader
 from .journal_part import JournalPart
 from .place import Place
-from .session import Offset, SessionReader
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import InputPartition
-    from pyspark.sql.streaming.datasource import ReadLimit
     from pyspark.sql.types import StructType
 
     from ..base.options import Options
+    from ..source.journal_stream import JournalStreamReader
 
-__all__ = ["RemoteJournalReader", "RemoteJournalStream"]
+__all__ = ["RemoteJournalReader", "rows_of"]
 
 
 class RemoteJournalReader(DataSourceReader):
@@ -44,32 +42,13 @@ class RemoteJournalReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The rows of a partition as record batches. Raises SourceError."""
-        return _rows(self._place, self._here, partition)
+        return rows_of(self._place, self._here, partition)
 
 
-class RemoteJournalStream(SessionReader):
-    """Reads the journal in micro-batches."""
-
-    def __init__(self, options: Options, given: Mapping[str, str], schema: StructType) -> None:
-        """Raises SchemaError, OptionError, as JournalStreamReader does."""
-        self._here = JournalStreamReader(options, schema)
-        super().__init__(Place("stream", options, given, schema))
-
-    def getDefaultReadLimit(self) -> ReadLimit:
-        """From maxBytesPerTrigger."""
-        return self._here.getDefaultReadLimit()
-
-    def commit(self, end: Offset) -> None:
-        """Nothing: the journal does not know its readers."""
-
-    def read(self, partition: InputPartition) -> Iterator[Any]:
-        """The rows of a partition as record batches. Raises SourceError."""
-        return _rows(self._place, self._here, partition)
-
-
-def _rows(
+def rows_of(
     place: Place, here: JournalReader | JournalStreamReader, partition: InputPartition
 ) -> Iterator[Any]:
+    """What a task reads; here: the reader of files."""
     if not isinstance(partition, JournalPart):  # what Spark plans when there are no partitions
         return
     directory = place.directory()

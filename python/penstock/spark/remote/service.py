@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import penstock
 from penstock.constants import ReasonCode
 from penstock.flight.requests import Refusal
+from penstock.journal.errors import DamagedFile
 
 from ..base import acting, host, units
 from ..base import options as o
@@ -407,6 +408,8 @@ def _refusals() -> Iterator[None]:
         yield
     except SourceError as error:
         raise Refusal(protocol.kind_of(error), str(error)) from error
+    except DamagedFile as error:
+        raise Refusal(SourceError.__name__, f"the journal: {error}") from error
 
 
 def _rows(batches: Iterator[Any]) -> Iterator[Any]:

@@ -1,5 +1,5 @@
-"""Readers whose rows go through the driver: it reads the partitions that a reader has planned, and
-sends their rows in their place. Reading a partition again gives the same rows, as it did before.
+"""A stream whose rows go through the driver: see reader.py. A module of its own because its base
+class needs PySpark 4.2.
 """
 
 from __future__ import annotations
@@ -7,50 +7,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
-from .rows import Room, packed, unpacked
+from .reader import RelayedRows, rows_of
+from .rows import packed
 
-__all__ = ["RelayedReader", "RelayedStream"]
+__all__ = ["RelayedStream"]
 
 Offset = dict[str, Any]
-
-
-class RelayedRows(InputPartition):
-    """The rows of a partition."""
-
-    def __init__(self, text: bytes) -> None:
-        super().__init__(None)
-        self.text = text
-
-
-def _rows(partition: InputPartition) -> Iterator[Any]:
-    if isinstance(partition, RelayedRows):  # else what Spark plans when there are no partitions
-        yield from unpacked(partition.text)
-
-
-class RelayedReader(DataSourceReader):
-    """A batch read."""
-
-    def __init__(self, here: DataSourceReader) -> None:
-        """here: Reads on the driver's host."""
-        self._here: DataSourceReader | None = here
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The state for tasks, which have the rows."""
-        return {"_here": None}
-
-    def partitions(self) -> Sequence[InputPartition]:
-        """Those of the reader, with their rows. Raises SourceError: there are too many."""
-        assert self._here is not None, "on the driver"
-        room = Room("this batch read", "choose fewer rows, or use penstock serve (option endpoint)")
-        planned = self._here.partitions()
-        return [RelayedRows(packed(self._here.read(part), room)) for part in planned]
-
-    def read(self, partition: InputPartition) -> Iterator[Any]:
-        """The rows that came with it."""
-        return _rows(partition)
 
 
 class RelayedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -104,4 +69,4 @@ class RelayedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The rows that came with it."""
-        return _rows(partition)
+        return rows_of(partition)
