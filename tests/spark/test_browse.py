@@ -168,7 +168,7 @@ def test_a_task_elsewhere_ends_before_it_connects(spark_qm: SparkFixture) -> Non
         next(reader.read(far))
     except Exception as error:
         text = str(error)
-    assert "lives on far: executors must run on the queue manager's host" in text
+    assert "lives on far: executors on other hosts reach it through penstock serve" in text
 
 
 @pytest.mark.skipif(THROUGH_A_SERVER, reason="a server has its own home")

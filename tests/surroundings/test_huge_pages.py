@@ -104,4 +104,4 @@ def test_a_small_queue_manager_takes_no_more_memory_where_huge_pages_are_lent(
             took[huge] = small["memory"]
             assert small["huge"] == 0
     assert small["refusal"] == "the region is small: it asks for huge pages as it grows"
-    assert took["advise"] <= took["never"] + MIB, took
+    assert took["advise"] < took["never"] + 2 * MIB, took  # a huge page
