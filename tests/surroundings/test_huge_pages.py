@@ -96,12 +96,14 @@ def test_a_deep_queue_lies_in_huge_pages_and_gives_them_back(tmp_path: Path, hug
 def test_a_small_queue_manager_takes_no_more_memory_where_huge_pages_are_lent(
     tmp_path: Path,
 ) -> None:
-    took = {}
+    took: dict[str, int] = {}
     for huge in ("never", "advise"):
         with s.tmpfs(256 * MIB, huge=huge) as shm:
-            (tmp_path / huge).mkdir()
-            (small,) = figures(SMALL, tmp_path / huge, shm, 100)
-            took[huge] = small["memory"]
-            assert small["huge"] == 0
+            for attempt in ("first", "second"):  # what is taken ahead differs from run to run
+                home = tmp_path / huge / attempt
+                home.mkdir(parents=True)
+                (small,) = figures(SMALL, home, shm, 100)
+                took[huge] = min(took.get(huge, small["memory"]), small["memory"])
+                assert small["huge"] == 0
     assert small["refusal"] == "the region is small: it asks for huge pages as it grows"
-    assert took["advise"] < took["never"] + 2 * MIB, took  # a huge page
+    assert took["advise"] <= took["never"] + MIB, took
