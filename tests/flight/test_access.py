@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.errors import MQError
 from penstock.flight.access import Access, TokenFile, TokenFileError, access_of, made, read
 
 DIGEST = hashlib.sha256(b"secret").hexdigest()
@@ -119,8 +120,16 @@ def test_a_file_that_changes_is_read_again_and_one_that_is_wrong_is_not(
     assert access_of(tokens, "Bearer secret") is not None
 
 
-def test_all_queues_of_a_pattern_are_those_of_a_token_that_has_it(file: Path) -> None:
+def test_the_journal_is_of_named_queues_or_of_a_pattern_that_the_token_has(file: Path) -> None:
     (access,) = read(str(file)).values()
-    assert access.sees_all("APP.*") and access.sees_all("Q?")
-    assert not any(access.sees_all(other) for other in ("*", "APP.A*", "APP", "Q*"))
-    assert Access("all", ("*",), ("*",), ()).sees_all("APP.*")
+    access.check_journal("QM1", ["APP.A", "Q1"])
+    for pattern in ("APP.*", "Q?"):
+        access.check_journal("QM1", [], pattern)
+    for pattern in ("*", "APP.A*", "APP", "Q*"):
+        with pytest.raises(MQError, match=r"2035.*must be among the queues of its token"):
+            access.check_journal("QM1", [], pattern)
+    with pytest.raises(MQError, match="may not use queue OTHER"):
+        access.check_journal("QM1", ["Q1", "OTHER"])
+    Access("all", ("*",), ("*",), ("browse",)).check_journal("QM1", [], "APP.*")
+    with pytest.raises(MQError, match="no right to browse"):
+        Access("all", ("*",), ("*",), ("get",)).check_journal("QM1", [])

@@ -87,9 +87,20 @@ class Access:
         """Whether a queue is one of its own."""
         return _fits(self.queues, queue)
 
-    def sees_all(self, pattern: str) -> bool:
-        """Whether all queues of a pattern are its own, as far as its patterns say so in words."""
-        return not {"*", pattern}.isdisjoint(self.queues)
+    def check_journal(self, manager: str, queues: Iterable[str], pattern: str = "*") -> None:
+        """Raises MQError, 2035, unless it may browse these queues; without any, all of a pattern,
+        which is one of its own, word for word.
+        """
+        self.check(manager, None, "browse")
+        is_named = False
+        for queue in queues:
+            self.check(manager, queue, "browse")
+            is_named = True
+        if not is_named and {"*", pattern}.isdisjoint(self.queues):
+            raise _refused(
+                f"{self.name} may not read the journal of queues {pattern}: that, or *, must be "
+                "among the queues of its token"
+            )
 
 
 ANYBODY = Access("anybody", ("*",), ("*",), RIGHTS)

@@ -109,12 +109,7 @@ class Service:
 
     def journal(self, access: Access, request: Request) -> tuple[Any, Iterator[Any]]:
         """Schema, and record batches of the events of decided units of work."""
-        for queue in request.queues:
-            access.check(request.manager, queue, "browse")
-        access.check(request.manager, None, "browse")
-        if not request.queues and not access.sees_all("*"):
-            text = "the journal of all queues needs a token whose queues have '*'"
-            raise MQError(ReasonCode.NOT_AUTHORIZED, text)
+        access.check_journal(request.manager, request.queues)
         return rows.journal_of(self._manager(request.manager), request)
 
     def journal_range(self, access: Access, request: Request) -> dict[str, Any]:

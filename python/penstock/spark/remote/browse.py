@@ -30,10 +30,7 @@ class RemoteBrowseReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Ranges that follow each other. Raises SourceError when a queue cannot be browsed."""
-        try:
-            return self._place.planned(self._place.call("plan"))
-        finally:
-            self._place.close()
+        return self._place.plan()
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The messages as record batches."""

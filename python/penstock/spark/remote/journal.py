@@ -35,10 +35,7 @@ class RemoteJournalReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """The segments, or slices, that may have rows. Raises SourceError."""
-        try:
-            return self._place.planned(self._place.call("plan"))
-        finally:
-            self._place.close()
+        return self._place.plan()
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The rows of a partition as record batches. Raises SourceError."""

@@ -95,6 +95,13 @@ class Place:
         assert self.where is not None
         return [protocol.partition_from(one, self.where) for one in found]
 
+    def plan(self) -> list[InputPartition]:
+        """The partitions of a batch read; then it disconnects. Raises SourceError."""
+        try:
+            return self.planned(self.call("plan"))
+        finally:
+            self.close()
+
     def write(self, table: Any, **fields: Any) -> Any:
         """Sends rows; the result. Raises SourceError, also when the connection is lost."""
         with self._errors():
