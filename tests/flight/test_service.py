@@ -302,6 +302,83 @@ def test_two_calls_for_one_attempt_put_once(calls: Calls) -> None:
     assert strays == [], "parts of the slower call"
 
 
+class Halted:
+    """A put of a thread, whose client has sent some rows and then halts."""
+
+    def __init__(self, calls: Calls, first: list[bytes], rest: list[bytes]) -> None:
+        self._gate, begun = threading.Event(), threading.Event()
+        self.answer: dict[str, Any] | MQError | None = None
+
+        def sent() -> Iterator[list[bytes]]:
+            yield first
+            begun.set()
+            assert self._gate.wait(30)
+            yield rest
+
+        def call() -> None:
+            try:
+                self.answer = calls.put(sent())
+            except MQError as error:
+                self.answer = error
+
+        self._thread = threading.Thread(target=call)
+        self._thread.start()
+        assert begun.wait(30)
+
+    def go_on(self) -> dict[str, Any] | MQError | None:
+        """What the call gives."""
+        self._gate.set()
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+        return self.answer
+
+
+def test_a_slower_call_for_an_attempt_leaves_nothing_if_the_server_dies_then(calls: Calls) -> None:
+    calls.qm.alter("QMGR", maxumsgs=2)
+    made = numbered(9)
+    early = Halted(calls, made[:5], made[5:])
+    calls.put(made)
+    whole = calls.qm.recover()
+    assert len(whole) == 6, "the parts of the early call are there, too"
+    late = Halted(calls, made[:5], made[5:])
+    assert calls.qm.recover() == whole, "a repeated call prepares parts"
+    calls.end("commit")
+    assert calls.qm.recover() == [] and calls.qm.status().units == 0
+    for slower in (early, late):
+        answer = slower.go_on()
+        assert isinstance(answer, dict) and answer["state"] == "committed"
+    assert calls.left() == made and calls.qm.recover() == []
+
+
+def test_a_slower_call_with_other_rows_is_refused(calls: Calls) -> None:
+    slower = Halted(calls, [b"a"], [b"c"])
+    calls.put([b"a", b"b"])
+    answer = slower.go_on()
+    assert isinstance(answer, penstock.InvalidValue) and "another content" in str(answer)
+    calls.end("commit")
+    assert calls.left() == [b"a", b"b"]
+
+
+def test_a_put_is_backed_out_while_its_client_sends(calls: Calls) -> None:
+    calls.qm.alter("QMGR", maxumsgs=2)
+    slower = Halted(calls, numbered(5), numbered(2))
+    assert len(calls.qm.recover()) == 2
+    calls.end("backout")
+    assert calls.qm.recover() == [] and calls.qm.status().units == 0
+    answer = slower.go_on()
+    assert isinstance(answer, penstock.BackedOut) and "while its messages were put" in str(answer)
+    assert calls.left() == [] and calls.qm.recover() == []
+
+
+def test_a_backout_of_an_attempt_does_not_touch_a_later_one(calls: Calls) -> None:
+    def sent() -> Iterator[list[bytes]]:
+        yield [b"new"]
+        calls.end("backout", attempt=1)
+
+    assert calls.put(sent(), attempt=2)["state"] == "prepared"
+    assert calls.end("commit", attempt=2)["messages"] == 1
+
+
 # ---- deaths ----
 
 
@@ -402,15 +479,33 @@ def test_a_commit_that_was_interrupted_leaves_nothing_behind_its_lease(
 def test_a_put_whose_client_sends_nothing_holds_no_unit(calls: Calls, again: Any) -> None:
     short = again(stall=0.05)
 
+    calls.qm.alter("QMGR", maxumsgs=2)
+
     def slow() -> Iterator[list[bytes]]:
-        yield [b"one"]
-        assert short.qm.status().units == 1
+        yield [b"one", b"and", b"more"]
+        assert short.qm.status().units == 1 and len(short.qm.recover()) == 1
         time.sleep(0.1)
         short.service.look()
-        assert short.qm.status().units == 0
+        assert short.qm.status().units == 0 and short.qm.recover() == []
         yield [b"two"]
 
     with pytest.raises(penstock.BackedOut, match="sent nothing for too long"):
+        short.put(slow())
+    assert short.left() == [] and short.qm.recover() == []
+
+
+def test_a_lease_ends_while_the_client_sends(calls: Calls, again: Any) -> None:
+    calls.qm.alter("QMGR", maxumsgs=2)
+    short = again(lease=0.05)
+
+    def slow() -> Iterator[list[bytes]]:
+        yield numbered(5)
+        time.sleep(0.1)
+        short.service.look()
+        assert short.qm.recover() == [] and short.qm.status().units == 0
+        yield [b"more"]
+
+    with pytest.raises(penstock.BackedOut, match="while its messages were put"):
         short.put(slow())
     assert short.left() == [] and short.qm.recover() == []
 

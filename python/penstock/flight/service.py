@@ -11,6 +11,9 @@ found by these names, so a call that is repeated finds what the first one did:
   committed is refused.
 * A later attempt *fences* an earlier one: it backs out what that one has prepared, and from then on
   its calls are refused.
+* A put whose client is believed lost may still arrive through a link that is slow to end. When
+  another call has prepared, committed or backed out the unit, it puts nothing more and leaves
+  nothing.
 * Once an attempt is committed, calls of any attempt say ``committed``, for a week: the ledger's
   entry expires then.
 
@@ -155,14 +158,15 @@ class Service:
         check_columns(schema)
         unit = Unit(access.name, request.unit)
         qm = self._manager(request.manager)
-        known = self._begin(qm, request, unit)
-        if known is not None and known["state"] == "committed":
+        with self._locked(request.manager, unit):
+            known = self._begin(qm, request, unit)
+            if known is None or known["state"] == "prepared":
+                put = self._begin_put(_Put(qm, request, unit), is_prepared=known is not None)
+                known = None
+        if known is not None:
             for _ in batches:  # a client that is answered while it sends takes that for an error
                 pass
             return known
-        put = _Put(qm, request, unit)
-        with self._lock:
-            self._puts.add(put)
         try:
             for batch in batches:
                 put.add(batch)
@@ -173,10 +177,17 @@ class Service:
                 self._puts.discard(put)
             put.close()
 
+    def _begin_put(self, put: _Put, is_prepared: bool) -> _Put:
+        if is_prepared:
+            put.step_aside()
+        with self._lock:
+            self._puts.add(put)
+        return put
+
     def _end_put(self, qm: QueueManager, request: Request, unit: Unit, put: _Put) -> dict[str, Any]:
         known = self._known(qm, request, unit)
         if known is None:
-            self._sweep(qm, unit, keep=put.word)
+            self._sweep(qm, unit, keep=put)
             return put.prepare()
         if known["state"] == "prepared" and known.get("sum") != put.sum:
             raise _wrong(
@@ -196,9 +207,8 @@ class Service:
         access.check(request.manager, request.queue, "get")
         unit = Unit(access.name, request.unit)
         qm = self._manager(request.manager)
-        known = self._begin(qm, request, unit)
         with self._locked(request.manager, unit):
-            known = known or self._known(qm, request, unit)
+            known = self._begin(qm, request, unit)
             if known is None:
                 self._sweep(qm, unit)
                 return _take(qm, request, unit)
@@ -237,23 +247,20 @@ class Service:
         with self._locked(request.manager, unit):
             if ledgers.look(qm, LEDGER, unit.owner) is not None:
                 raise _wrong(f"unit {unit.name} was committed")
-            for run in unit.runs(qm.recover()):
-                if run.attempt <= request.attempt:
-                    _back_out(qm, run)
+            self._sweep(qm, unit, newest=request.attempt)
         return {"state": "backed out", "messages": 0}
 
     # ---- names ----
 
     def _begin(self, qm: QueueManager, request: Request, unit: Unit) -> dict[str, Any] | None:
         """What is known of an attempt that begins; from now on earlier ones are refused."""
-        with self._locked(request.manager, unit):
-            known = self._known(qm, request, unit)
-            with self._lock:
-                self._newest.pop((request.manager, unit), None)  # so that the newest are the last
-                self._newest[request.manager, unit] = request.attempt
-                while len(self._newest) > _MOST_REMEMBERED:
-                    del self._newest[next(iter(self._newest))]
-            return known
+        known = self._known(qm, request, unit)
+        with self._lock:
+            self._newest.pop((request.manager, unit), None)  # so that the newest are the last
+            self._newest[request.manager, unit] = request.attempt
+            while len(self._newest) > _MOST_REMEMBERED:
+                del self._newest[next(iter(self._newest))]
+        return known
 
     def _known(self, qm: QueueManager, request: Request, unit: Unit) -> dict[str, Any] | None:
         """The answer of an attempt that is prepared or committed; None: it is neither.
@@ -282,10 +289,24 @@ class Service:
         text += "backed out or fenced, or its lease is over"
         raise UnknownXid(ReasonCode.UOW_NOT_AVAILABLE, text)
 
-    def _sweep(self, qm: QueueManager, unit: Unit, keep: str = "") -> None:
-        """Backs out all runs of a unit but one."""
+    def _sweep(
+        self, qm: QueueManager, unit: Unit, keep: _Put | None = None, newest: int | None = None
+    ) -> None:
+        """Backs out a unit but for one put: all attempts, or those up to one. What other puts of it
+        have done is backed out by themselves, and they do no more.
+        """
+
+        def is_swept(attempt: int, word: str) -> bool:
+            is_kept = keep is not None and word == keep.run.word
+            return not is_kept and (newest is None or attempt <= newest)
+
+        with self._lock:
+            own = [put for put in self._puts if (put.manager, put.unit) == (qm.name, unit)]
+        for put in own:
+            if is_swept(put.run.attempt, put.run.word):
+                put.step_aside()
         for run in unit.runs(qm.recover()):
-            if run.word != keep:
+            if is_swept(run.attempt, run.word):
                 _back_out(qm, run)
 
     # ---- now and then ----
@@ -320,10 +341,17 @@ class Service:
             with self._locked(qm.name, unit):
                 for run in unit.runs(qm.recover()):
                     if due.issuperset(run.xids()):
-                        _back_out(qm, run)
+                        self._end_lease(qm, run)
                 if unit.ledger in due:  # of a commit that was interrupted
                     with suppress(UnknownXid):
                         qm.backout_prepared(unit.ledger)
+
+    def _end_lease(self, qm: QueueManager, run: Run) -> None:
+        with self._lock:
+            own = [put for put in self._puts if put.run.word == run.word]
+        for put in own:
+            put.step_aside()
+        _back_out(qm, run)
 
     def close(self) -> None:
         """Backs out what is being put, and disconnects."""
@@ -356,18 +384,23 @@ class Service:
 
 
 class _Put:
-    """Rows of a client in an open unit of work, with prepared parts behind it."""
+    """Rows of a client in an open unit of work, with prepared parts behind it.
+
+    Other threads end it (stall, step_aside, close) while its own waits for the client. Its lock is
+    around all that is done to its units of work.
+    """
 
     def __init__(self, qm: QueueManager, request: Request, unit: Unit) -> None:
-        self._qm, self._request, self._unit = qm, request, unit
-        self.word = new_word()
+        self.manager, self.unit = request.manager, unit
+        self.run = Run(request.attempt, new_word())  # of what is prepared and not backed out
         self.moved = time.monotonic()  # when the client has sent something
-        self.is_stalled = self._is_whole = False
-        self._lock = threading.Lock()  # around the unit of work, which stall() ends
+        self._is_stalled = self._is_aside = self._is_whole = False
+        self._lock = threading.Lock()
+        self._qm = qm
         self._queue: Queue = qm.open(request.queue, input=False, browse=False)
         self._work = qm.unit()
         self._most = min(_UNIT_MESSAGES, int(str(qm.display("QMGR")[0]["maxumsgs"])))
-        self._parts = self._in_part = self._messages = 0
+        self._in_part = self._messages = 0
         self._sums = [0, 0]  # of bodies, of their lengths
 
     @property
@@ -393,59 +426,74 @@ class _Put:
         raw = bodies(part)
         with self._lock:
             self._check()
-            self._queue.put_batch(raw, unit=self._work, **fields(part, _PERSISTENT))
+            if not self._is_aside:
+                self._queue.put_batch(raw, unit=self._work, **fields(part, _PERSISTENT))
         self._sums = _added(self._sums, raw)
         self._messages += part.num_rows
         self._in_part += part.num_rows
 
     def _prepare_part(self) -> None:
-        if self._parts == _MOST_PARTS:
-            text = f"a unit has at most {_MOST_PARTS * self._most} messages here"
-            raise MQError(ReasonCode.SYNCPOINT_LIMIT_REACHED, text)
-        xid = self._unit.part(self._request.attempt, self.word, self._parts)
+        self._in_part = 0
         with self._lock:
             self._check()
+            if self._is_aside:
+                return
+            number = len(self.run.parts)
+            if number == _MOST_PARTS:
+                text = f"a unit has at most {_MOST_PARTS * self._most} messages here"
+                raise MQError(ReasonCode.SYNCPOINT_LIMIT_REACHED, text)
+            xid = self.unit.part(self.run.attempt, self.run.word, number)
             self._work.prepare(xid, allow_empty=True, wait=False)
+            self.run.parts[number] = xid
             self._work = self._qm.unit()
-        self._parts, self._in_part = self._parts + 1, 0
 
     def prepare(self) -> dict[str, Any]:
         """Prepares the rest, and the end; all of it is durable on return."""
-        if self._in_part or not self._parts:
+        if self._in_part or not self.run.parts:
             self._prepare_part()
-        end = End(PUT, self._parts, self._messages, self.sum)
+        end = End(PUT, len(self.run.parts), self._messages, self.sum)
         with self._lock:
             self._check()
-            xid = self._unit.end(self._request.attempt, self.word, end)
+            if self._is_aside:
+                text = f"unit {self.unit.name} was backed out while its messages were put"
+                raise BackedOut(ReasonCode.BACKED_OUT, text)
+            xid = self.unit.end(self.run.attempt, self.run.word, end)
             self._work.prepare(xid, allow_empty=True)
             self._is_whole = True
         return {"state": "prepared", "messages": end.messages, "sum": end.sum}
 
     def _check(self) -> None:
-        if self.is_stalled:
-            text = f"unit {self._unit.name}: its client sent nothing for too long"
+        if self._is_stalled:
+            text = f"unit {self.unit.name}: its client sent nothing for too long"
             raise BackedOut(ReasonCode.BACKED_OUT, text)
 
     def stall(self) -> None:
         """Backs it out because the client sends nothing: what it sends later is refused."""
         with self._lock:
-            self.is_stalled = True
-        self._end()
+            self._is_stalled = True
+            self._back_out()
+
+    def step_aside(self) -> None:
+        """Backs it out because another call decides what becomes of the unit. What the client sends
+        later is only counted: a call that is repeated is answered as the first one.
+        """
+        with self._lock:
+            self._is_aside = True
+            self._back_out()
 
     def close(self) -> None:
         """Backs out what is not a whole run."""
-        self._end()
-        self._queue.close()
-        if not self._is_whole:
-            run = Run(self._request.attempt, self.word)
-            for number in range(self._parts):
-                run.parts[number] = self._unit.part(run.attempt, self.word, number)
-            with suppress(MQError):  # else the unit's next call does it
-                _back_out(self._qm, run)
+        with self._lock:
+            self._back_out()
+            self._queue.close()
 
-    def _end(self) -> None:
-        with self._lock, suppress(MQError):
+    def _back_out(self) -> None:
+        with suppress(MQError):
             self._work.backout()
+        if not self._is_whole:
+            with suppress(MQError):  # else the unit's next call does it
+                _back_out(self._qm, self.run)
+            self.run.parts.clear()
 
 
 # ---- messages ----
