@@ -121,6 +121,9 @@ import penstock
 with penstock.connect("QM1", sys.argv[1]) as qm, qm.queue("Q") as queue, qm.queue("SMALL") as small:
     print("open", flush=True)
     sys.stdin.readline()
+    if sys.argv[2] == "clear":
+        qm.clear("CLEARED")
+        sys.exit()
     try:
         with qm.transaction():
             try:
@@ -135,7 +138,9 @@ with penstock.connect("QM1", sys.argv[1]) as qm, qm.queue("Q") as queue, qm.queu
     except KeyboardInterrupt:
         pass
 """
-FILLS = (60000, 2000, 1, 0)  # bytes of a message; 0: the records of gets, which are the shortest
+# bytes of a message; 0: gets, whose records are the shortest but for the first one; what that leaves
+# is room for one CLEAR or deletion, which would then be decided and wait for the flush
+FILLS = (60000, 2000, 1, 0, "clear")
 
 
 def stop_in_a_flush(child: subprocess.Popen[str], queue: penstock.Queue) -> threading.Thread:
@@ -200,6 +205,9 @@ def start_fillers(
     """Processes that fill the ring when they are told to, the longest records first."""
     with qm.queue("SMALL") as small:
         small.put_batch([b"x"] * 100, persistent=True)
+    qm.define("qlocal", "CLEARED")
+    with qm.queue("CLEARED") as cleared:
+        cleared.put(b"x", persistent=True)
     fillers = [stack.enter_context(python(FILLER, home, size)) for size in FILLS]
     for filler in fillers:
         hear(filler, "open")
