@@ -13,6 +13,7 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/python
 CORE := $(wildcard csrc/*/*.c csrc/*/*.h csrc/*/*/*.h csrc/*/*.def)
 BINDING := $(shell find pyext -type f)
+PACKAGE := $(shell find python/penstock -name '*.py*' -not -path '*/__pycache__/*')
 TOOLS := $(VENV)/.tools
 BUILT := $(VENV)/.built
 
@@ -152,14 +153,14 @@ full-disk: $(BUILT) ## queue managers on full file systems, tmpfs and ext4, empt
 spark-remote: $(BUILT) ## the data source's tests of queues, through a server (REMOTE="sink stream": these)
 	PENSTOCK_THROUGH_A_SERVER=1 $(RUN) -m pytest -q -n $(FILES_AT_ONCE) \
 	    $(addprefix tests/spark/test_,$(addsuffix .py,$(REMOTE)))
-spark-remote-storm: $(BUILT) ## exactly once through Spark on another host: kills, cut links (RANDOM=, SEED=, SHORT=1)
-	$(RUN) tests/crash/spark_remote_storm.py $(if $(RANDOM),--random $(RANDOM)) \
-	    $(if $(SHORT),--short) $(if $(SEED),--seed $(SEED))
-spark-kill: $(BUILT) ## exactly once through Spark: full disks, kills of drivers and workers (RANDOM=, SEED=)
+SPARK_STORM = $(if $(RANDOM),--random $(RANDOM)) $(if $(PART),--part $(PART)) \
+    $(if $(SEED),--seed $(SEED))
+spark-remote-storm: $(BUILT) ## exactly once through Spark on another host: kills, cut links (RANDOM=, PART=1/3, SEED=, SHORT=1)
+	$(RUN) tests/crash/spark_remote_storm.py $(SPARK_STORM) $(if $(SHORT),--short)
+spark-kill: $(BUILT) ## exactly once through Spark: full disks, kills of drivers and workers (RANDOM=, PART=1/3, SEED=)
 	$(RUN) tests/crash/spark_full.py
-	$(RUN) tests/crash/spark_storm.py $(if $(RANDOM),--random $(RANDOM)) $(if $(SEED),--seed $(SEED))
-	$(RUN) tests/crash/spark_journal_storm.py $(if $(RANDOM),--random $(RANDOM)) \
-	    $(if $(SEED),--seed $(SEED))
+	$(RUN) tests/crash/spark_storm.py $(SPARK_STORM)
+	$(RUN) tests/crash/spark_journal_storm.py $(SPARK_STORM)
 mutation: $(BUILT) ## planted faults, each caught by a named layer
 	$(CRASH) mutation
 
@@ -206,9 +207,11 @@ bench: $(BUILT) ## figures as ratios against raw limits, interleaved
 .PHONY: dist sdist wheel wheels smoke smoke-wheels smoke-aarch64 spark-versions
 dist: sdist wheel ## source distribution and wheel, into dist/
 sdist: $(TOOLS) ## source distribution
-	$(RUN) -m build --sdist
-wheel: $(TOOLS) ## wheel for this machine
+	$(RUN) -m build --sdist --no-isolation
+wheel: dist/.wheel ## wheel for this machine
+dist/.wheel: $(TOOLS) setup.py MANIFEST.in README.md LICENSE $(CORE) $(BINDING) $(PACKAGE)
 	$(RUN) -m build --wheel
+	@touch $@
 wheels: ## wheels of a release, x86-64 and aarch64 (VERSIONS="3.11", ARCHES=x86_64)
 	$(PYTHON) tools/wheels.py $(if $(VERSIONS),--versions $(VERSIONS)) \
 	    $(if $(ARCHES),--arches $(ARCHES))

@@ -1,6 +1,6 @@
 """Each event once through a stream over the journal: drivers and workers killed, then compared.
 
-    python tests/crash/spark_journal_storm.py [--random 10] [--only POINT] [--seed 1] [--keep]
+    python tests/crash/spark_journal_storm.py [--random 10] [--only POINT | --part 1/3] [--seed 1]
 
 A program puts and gets messages in units of work, some of which are backed out, prepared, or
 prepared and decided much later, while the job of spark_journal_driver.py streams the journal into a
@@ -19,7 +19,6 @@ namespace; never a pid of 1 or less.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import shutil
@@ -39,7 +38,7 @@ sys.path[:0] = [str(HERE.parent / "journal"), str(HERE.parent), str(HERE)]
 from event_model import EventModel  # noqa: E402
 from pid_namespace import inside_namespace  # noqa: E402
 from spark_dying import JOURNAL_POINTS  # noqa: E402
-from spark_storm import MANAGER, Driver, Storm  # noqa: E402
+from spark_storm import MANAGER, Driver, Storm, chosen, storm_parser  # noqa: E402
 
 import penstock  # noqa: E402
 
@@ -178,25 +177,20 @@ class JournalStorm(Storm):
         lost, more = want - found, found - want
         assert not lost and not more, f"lost {len(lost)}, too often {len(more)}"
         archived = len(list(self.qm.path.glob("archive/*.psj")))
-        assert archived > 10 and len(where) > 100, f"{archived} segments, {len(where)} decisions"
+        assert archived > 3 and len(where) > 100, f"{archived} segments, {len(where)} decisions"
         return f"{found.total()} events of {len(where)} decisions, {archived} archived segments"
 
 
 def main() -> None:
     """One storm; returns the exit status."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--random", type=int, default=10, help="kills at any moment")
-    parser.add_argument("--only", action="append", choices=JOURNAL_POINTS)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--keep", action="store_true", help="leave the files where they are")
-    arguments = parser.parse_args()
+    arguments = storm_parser(__doc__, JOURNAL_POINTS, 10).parse_args()
     inside_namespace()
     folder = Path(tempfile.mkdtemp(prefix="penstock-spark-journal-storm-"))
     begin = time.monotonic()
     try:
         storm = JournalStorm(folder, arguments.seed)
         try:
-            storm.run(arguments.only or list(JOURNAL_POINTS), arguments.random)
+            storm.run(chosen(arguments, JOURNAL_POINTS), arguments.random)
             counted = storm.check()
         finally:
             if storm.driver.alive():

@@ -1,6 +1,6 @@
 """Exactly once through Spark on another host: driver, workers and server killed, links cut.
 
-    python tests/crash/spark_remote_storm.py [--random 12] [--only POINT] [--seed 1] [--keep]
+    python tests/crash/spark_remote_storm.py [--random 12] [--only POINT | --part 1/3] [--seed 1]
 
 The job and the checks are those of spark_storm.py. But three "hosts" are at work, each with a
 network, PID and mount namespace of its own, its own /dev/shm and another boot id: one has the queue
@@ -29,7 +29,6 @@ were ever attached to the queue manager.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -51,7 +50,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "flight")]
 from flight_proxy import Proxy  # noqa: E402
 from pid_namespace import inside_namespace  # noqa: E402
 from spark_dying import IN_WORKERS, REMOTE_POINTS  # noqa: E402
-from spark_storm import MANAGER, Driver, Storm  # noqa: E402
+from spark_storm import MANAGER, Driver, Storm, chosen, storm_parser  # noqa: E402
 
 from penstock.flight import access  # noqa: E402
 from penstock.spark.java import prepare  # noqa: E402
@@ -368,12 +367,8 @@ class RemoteStorm(Storm):
 
 def main() -> None:
     """One storm."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--random", type=int, default=12, help="accidents at any moment")
-    parser.add_argument("--only", action="append", choices=REMOTE_POINTS, help="of these points")
+    parser = storm_parser(__doc__, REMOTE_POINTS, 12)
     parser.add_argument("--short", action="store_true", help="driver or server at each point")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--keep", action="store_true", help="leave the files where they are")
     arguments = parser.parse_args()
     inside_namespace(network=True)
     folder = Path(tempfile.mkdtemp(prefix="penstock-spark-remote-storm-"))
@@ -381,7 +376,7 @@ def main() -> None:
     try:
         storm = RemoteStorm(folder, arguments.seed)
         try:
-            points = arguments.only or list(REMOTE_POINTS)
+            points = chosen(arguments, REMOTE_POINTS)
             storm.run_accidents(points, arguments.random, arguments.short)
             counted = storm.check()
         finally:

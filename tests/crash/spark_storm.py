@@ -1,6 +1,6 @@
 """Exactly once through Spark: drivers and workers killed at every phase, then all messages counted.
 
-    python tests/crash/spark_storm.py [--random 12] [--only POINT] [--seed 1] [--keep]
+    python tests/crash/spark_storm.py [--random 12] [--only POINT | --part 1/3] [--seed 1] [--keep]
 
 A supervisor puts messages with unique ids on the queues IN, IN.TOO and HOP, non-persistent ones
 among them, while the job of spark_driver.py streams the first two, by a pattern, into a Parquet
@@ -37,6 +37,7 @@ import threading
 import time
 import zlib
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -401,21 +402,37 @@ class Storm:
         return f"{put} messages, {taken} of them taken by others beside the streams, {on}"
 
 
-def main() -> None:
-    """One storm; returns the exit status."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--random", type=int, default=12, help="kills at any moment")
-    parser.add_argument("--only", action="append", choices=POINTS, help="of these points alone")
+def storm_parser(text: str | None, points: Sequence[str], randomly: int) -> argparse.ArgumentParser:
+    """The options of a storm with kill points, by its docstring."""
+    parser = argparse.ArgumentParser(description=(text or "").split("\n")[0])
+    parser.add_argument("--random", type=int, default=randomly, help="accidents at any moment")
+    parser.add_argument("--only", action="append", choices=points, help="of these points alone")
+    parser.add_argument(
+        "--part", default="1/1", help="2/3: the second, fifth, eighth… of the points"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", action="store_true", help="leave the files where they are")
-    arguments = parser.parse_args()
+    return parser
+
+
+def chosen(arguments: argparse.Namespace, points: Sequence[str]) -> list[str]:
+    """The points that the options name."""
+    first, parts = map(int, arguments.part.split("/"))
+    if not 1 <= first <= parts:
+        raise SystemExit(f"--part {arguments.part}: there is no such part")
+    return list(arguments.only or points)[first - 1 :: parts]
+
+
+def main() -> None:
+    """One storm; returns the exit status."""
+    arguments = storm_parser(__doc__, POINTS, 12).parse_args()
     inside_namespace()
     folder = Path(tempfile.mkdtemp(prefix="penstock-spark-storm-"))
     begin = time.monotonic()
     try:
         storm = Storm(folder, arguments.seed)
         try:
-            storm.run(arguments.only or list(POINTS), arguments.random)
+            storm.run(chosen(arguments, POINTS), arguments.random)
             counted = storm.check()
         finally:
             if storm.driver.alive():
