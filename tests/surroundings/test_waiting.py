@@ -138,8 +138,8 @@ with penstock.connect("QM1", sys.argv[1]) as qm, qm.queue("Q") as queue, qm.queu
     except KeyboardInterrupt:
         pass
 """
-# bytes of a message; 0: gets, whose records are the shortest but for the first one; what that leaves
-# is room for one CLEAR or deletion, which would then be decided and wait for the flush
+# Bytes of a message; 0: gets, whose records are the shortest but for the first one. All this may
+# leave room for one CLEAR or deletion, which would then be decided and wait for the flush.
 FILLS = (60000, 2000, 1, 0, "clear")
 
 
