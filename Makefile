@@ -198,8 +198,14 @@ model: $(BUILT) ## random calls against the reference model (STEPS=1000000, SEED
 
 # ---- benchmarks ----
 
+BENCHED := $(VENV)/.bench
+$(BENCHED): $(BUILT)
+	$(RUN) -m pip install --quiet --disable-pip-version-check --no-build-isolation \
+	    --editable '.[bench]'
+	@touch $@
+
 .PHONY: bench
-bench: $(BUILT) ## figures as ratios against raw limits, interleaved
+bench: $(BENCHED) ## figures as ratios against raw limits, interleaved
 	$(RUN) bench/run.py
 
 # ---- packages ----

@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -31,6 +32,7 @@ BESIDE_ROUNDS = 3
 JOURNAL = "8G"
 
 RAW = "raw append + flush"
+ROCKSDB = "RocksDB, a synced batch of as many keys"
 MEDIAN = "its median"
 ALONE = "nothing beside"
 Scale = Callable[[int], int]
@@ -59,8 +61,41 @@ def at(times: list[float], share: float) -> float:
     return times[min(len(times) - 1, int(len(times) * share))]
 
 
+class RocksDb:
+    """A RocksDB whose write-ahead log is flushed with each batch; a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        rocksdict = pytest.importorskip("rocksdict", reason="the peer is in the extra [bench]")
+        self._new_batch = partial(rocksdict.WriteBatch, raw_mode=True)
+        self._db = rocksdict.Rdict(str(path), rocksdict.Options(raw_mode=True))
+        self._synced = rocksdict.WriteOptions()
+        self._synced.sync = True
+        self._next = 0
+
+    def __enter__(self) -> RocksDb:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._db.close()
+
+    def commit(self, bodies: list[bytes]) -> float:
+        """Seconds of the commit of a batch of all bodies, which are read back and deleted."""
+        keys = [number.to_bytes(8, "big") for number in range(self._next, self._next + len(bodies))]
+        self._next += len(bodies)
+        batch, gone = self._new_batch(), self._new_batch()
+        for key, data in zip(keys, bodies, strict=True):
+            batch.put(key, data)
+            gone.delete(key)
+        begun = time.perf_counter()
+        self._db.write(batch, self._synced)
+        taken = time.perf_counter() - begun
+        w.expect(self._db[keys] == bodies, "RocksDB has other values")
+        self._db.write(gone)
+        return taken
+
+
 def bench_commit_tail(interleave: Interleave, files: Path, scale: Scale) -> None:
-    """The 99th percentile of commits of 100 puts of 1 KiB, against their median."""
+    """The 99th percentile of commits of 100 puts of 1 KiB, against their median and RocksDB's."""
     commits = scale(COMMITS)
     bodies = [w.body(number, BODY) for number in range(UNIT)]
     payload = put_unit_bytes(UNIT, BODY)
@@ -69,6 +104,7 @@ def bench_commit_tail(interleave: Interleave, files: Path, scale: Scale) -> None
         w.manager(files) as qm,
         w.define(qm, "TAIL", persistent=True) as queue,
         limits.RawLog(files / "raw") as log,
+        RocksDb(files / "rocksdb") as peer,
     ):
 
         def median() -> float:
@@ -78,10 +114,13 @@ def bench_commit_tail(interleave: Interleave, files: Path, scale: Scale) -> None
         def raw() -> float:
             return at(sorted(log.append(payload, 1) for _ in range(commits)), 0.99)
 
+        def rocksdb() -> float:
+            return at(sorted(peer.commit(bodies) for _ in range(commits)), 0.99)
+
         interleave(
             f"commit of {UNIT} puts of 1 KiB, 99th percentile of {commits:,}",
-            {"penstock": lambda: at(newest, 0.99), MEDIAN: median, RAW: raw},
-            [Aim("time", 2.5, MEDIAN)],
+            {"penstock": lambda: at(newest, 0.99), MEDIAN: median, ROCKSDB: rocksdb, RAW: raw},
+            [Aim("time", 2.5, MEDIAN), Aim("time", 1.0, ROCKSDB)],
             rounds=ROUNDS,
         )
 
