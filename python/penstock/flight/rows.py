@@ -105,7 +105,7 @@ def journal_range(qm: QueueManager) -> dict[str, Any]:
     from penstock.journal.segment_range import SegmentRange
 
     with _errors():
-        journal = SegmentRange(qm.path, durable_lsn=qm.status().durable_lsn)
+        journal = SegmentRange.newest(qm.path, qm.status().durable_lsn)
         return {
             "oldest": journal.oldest_lsn,
             "end": journal.end_lsn,
@@ -129,7 +129,7 @@ def journal_of(qm: QueueManager, request: Request) -> tuple[Any, Iterator[Any]]:
     _check_known("event", kinds, KINDS)
     with _errors():
         own = history_of(qm.path)
-        journal = SegmentRange(qm.path, durable_lsn=qm.status().durable_lsn)
+        journal = SegmentRange.newest(qm.path, qm.status().durable_lsn)
     if request.history not in ("", own):
         text = f"queue manager {qm.name} has history {own}, not {request.history}: it was restored "
         raise _wrong(text + "or created anew, and LSNs of one history mean nothing in another")

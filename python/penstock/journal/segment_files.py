@@ -298,6 +298,16 @@ def _numbers(directory: str) -> dict[int, bool]:
     return dict(sorted(found.items()))
 
 
+def listed_numbers(directory: str | os.PathLike[str]) -> set[int]:
+    """The numbers of the segments that list_segments() lists, by the names of files alone."""
+    return set(_numbers(os.fspath(directory)))
+
+
+def segment_at(directory: str, number: int) -> SegmentFile | None:
+    """One segment, whose end is that of its file; None: it is not there. Raises DamagedFile."""
+    return _inspect(directory, _qm_id(directory), number, False)
+
+
 def _qm_id(directory: str) -> bytes:
     try:
         return read_settings(directory).qm_id
