@@ -347,6 +347,7 @@ def callers(
         assert not probe.is_alive()
 
 
+@pytest.mark.timeout(40)
 @pytest.mark.parametrize("what", CALLS)
 def test_control_c_ends_a_call_that_waits_for_a_stopped_process(
     callers: dict[str, subprocess.Popen[str]], what: str
