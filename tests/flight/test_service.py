@@ -402,8 +402,10 @@ def test_a_server_that_dies_while_it_prepares_leaves_nothing_half_done(
             raise KeyboardInterrupt
         return real(*args)
 
+    dead: list[object] = []  # whose handles end with the connection, and not before
+
     with monkeypatch.context() as patch:
-        patch.setattr(services._Put, "close", lambda self: None)  # it is dead
+        patch.setattr(services._Put, "close", lambda self: dead.append(self))
         patch.setattr(services, "_back_out", lambda qm, run: None)
         patch.setattr(services.Unit, "part", dies)
         patch.setattr(services.Unit, "end", dies)
