@@ -57,8 +57,8 @@ pipeline: $(BUILT) ## log lines through queues and Spark, counted by grep, too (
 
 .PHONY: test py-test thorough test-again surroundings ext-asan c-test c-build c-asan c-tsan style lint typecheck docs constants format
 test: c-test py-test ## everything that takes minutes, style included
-py-test: $(BUILT) ## the Python tests, three files side by side: they wait much (FILES_AT_ONCE=)
-	$(RUN) -m pytest -q -n $(FILES_AT_ONCE) tests
+py-test: $(BUILT) ## the Python tests, three files side by side: they wait much (FILES_AT_ONCE=, WITHOUT="soak")
+	$(RUN) -m pytest -q -n $(FILES_AT_ONCE) $(addprefix --ignore=tests/,$(WITHOUT)) tests
 thorough: $(BUILT) ## the Python tests with all cases of those that go through many
 	PENSTOCK_THOROUGH=1 $(RUN) -m pytest -q -n $(FILES_AT_ONCE) tests
 test-again: $(BUILT) ## the Python tests that failed last, one after the other
@@ -69,14 +69,15 @@ surroundings: $(BUILT) ## limits, users, signals, memory, the interpreter (T13)
 c-test: ## the C tests, plain build (another compiler: CC=clang BUILD=build/c/clang)
 	$(MAKE) -j$(JOBS) -C tests/c check \
 	    $(if $(filter command,$(word 1,$(origin BUILD))),BUILD=$(abspath $(BUILD)))
-c-build: ## compile the core with all warnings as errors
-	$(MAKE) -j$(JOBS) -C tests/c c-tests
+c-build: ## compile core and C tests with all warnings as errors (CC=, BUILD= as c-test)
+	$(MAKE) -j$(JOBS) -C tests/c c-tests \
+	    $(if $(filter command,$(word 1,$(origin BUILD))),BUILD=$(abspath $(BUILD)))
 c-asan: ## the C tests under address and undefined-behaviour sanitizers (T10)
 	$(MAKE) -j$(JOBS) -C tests/c check VARIANT=asan
 c-tsan: ## the C tests under the thread sanitizer (T10)
 	$(MAKE) -j$(JOBS) -C tests/c check VARIANT=tsan
-ext-asan: $(TOOLS) ## callbacks in the middle of calls of the binding, under the address sanitizer (T10)
-	sh tests/surroundings/ext_asan.sh $(RUN) $(BUILD) $(CC)
+ext-asan: $(TOOLS) ## callbacks in the middle of calls of the binding, under the address sanitizer (T10; PART=1/3)
+	PART=$(PART) sh tests/surroundings/ext_asan.sh $(RUN) $(BUILD) $(CC)
 style: $(BUILT) ## sizes, layers, banned calls
 	$(RUN) tests/style/counts.py
 	$(RUN) -m pytest -q tests/style
@@ -175,7 +176,7 @@ NIGHT := "t2 COUNT=1000000 PAIRS=100000" "t3 COUNT=20000000" "t4 COUNT=1000000" 
     "t7 KILLS=50000 PYTHON_KILLS=3000 TASK_KILLS=3000 REPORT_KILLS=3000" "checkpoint-storm ROUNDS=10000" \
     "t9 COUNT=400000" \
     "t11 COUNT=3000" "t12" "region-fuzz ROUNDS=400000" "region-damage ROUNDS=3000" \
-    "c-asan" "c-tsan" "ext-asan" "crash-asan" "thorough" \
+    "c-asan" "c-tsan" "c-test CC=clang BUILD=build/c/clang" "ext-asan" "crash-asan" "thorough" \
     "mutation" "model STEPS=300000" "flight-storm KILLS=5000" "spark-kill RANDOM=100" "spark-remote" "spark-remote-storm RANDOM=200" "soak MINUTES=120" "year" \
     "wheels" "smoke-wheels" "spark-versions"
 
