@@ -6,6 +6,8 @@ Producers put batches through a server (penstock serve), each a unit with a name
 batches in units, write their rows to files, and commit. Each client is a process behind a proxy of
 its own. Again and again one of them, or the server, is killed with SIGKILL, or a link is cut, in
 the middle of whatever it does; a killed one is started again and repeats its last unit by its name.
+Now and then there is no kill until a producer has finished a unit, so that on a slow machine, too,
+work is done between the kills.
 The server is the only process that is attached, so that its death is one of the queue manager, too.
 
 At the end each message of each unit that a producer has finished is in the files of the consumers,
@@ -46,6 +48,7 @@ MOST = 400  # messages of a unit
 PART = 50  # of these that one unit of work of the queue manager holds
 END_SECONDS = 90
 PAUSES = (0.05, 0.6)  # seconds between two kills
+CALM = 3  # kills from one unit that is waited for to the next
 ID = struct.Struct("<IQI")  # checksum, id, length of the filling
 
 
@@ -178,6 +181,8 @@ class Storm:
             time.sleep(self.rng.uniform(*PAUSES))
             for child in (self.server, *self.clients):
                 child.check()
+            if self.kills.total() % CALM == 0:
+                self.wait_for_a_unit()
             victim = self.rng.choice(("server", "client", "client", "link", "link"))
             self.kills[victim] += 1
             if victim == "link":
@@ -196,6 +201,16 @@ class Storm:
             (self.folder / "drained").touch()
             self.wait(lambda: all(client.has_ended() for client in self.clients))
 
+    def done(self, client: int) -> int:
+        """Units that a producer has finished."""
+        path = self.folder / f"producer.{client}"
+        return int(path.read_text()) if path.exists() else 0
+
+    def wait_for_a_unit(self) -> None:
+        """Until a producer has finished one more."""
+        before = list(map(self.done, range(PRODUCERS)))
+        self.wait(lambda: list(map(self.done, range(PRODUCERS))) != before)
+
     def wait(self, done: Callable[[], bool]) -> None:
         end = time.monotonic() + END_SECONDS
         while not done():
@@ -213,7 +228,7 @@ class Storm:
         put = Counter[int]()
         units = 0
         for client in range(PRODUCERS):
-            done = int((self.folder / f"producer.{client}").read_text())
+            done = self.done(client)
             units += done
             for unit in range(done):
                 put.update(numbers_of(client, unit))
