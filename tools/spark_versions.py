@@ -13,6 +13,7 @@ the whole folder tests/spark runs, too.
 from __future__ import annotations
 
 import argparse
+import platform
 import subprocess
 import sys
 import tempfile
@@ -29,9 +30,10 @@ FOR_TESTS = ("pytest>=8", "pytest-timeout>=2.3", "pytest-xdist>=3.5", "hypothesi
 
 
 def newest_wheel() -> Path:
-    """The wheel for this interpreter that was built last."""
+    """The wheel for this interpreter and machine that was built last."""
     tag = f"cp{sys.version_info[0]}{sys.version_info[1]}"
-    found = sorted((ROOT / "dist").glob(f"penstock-*-{tag}-*.whl"), key=lambda p: p.stat().st_mtime)
+    fitting = (ROOT / "dist").glob(f"penstock-*-{tag}-*{platform.machine()}.whl")
+    found = sorted(fitting, key=lambda path: path.stat().st_mtime)
     if not found:
         raise SystemExit(f"there is no wheel for {tag} in dist/: make wheel")
     return found[-1]
