@@ -1,7 +1,7 @@
 """Rows that the server reads for clients: of queues, of units and of the journal.
 
 Each function gives a schema and an iterator of record batches, which reads while it is asked: a
-client that stops reading holds a chunk of memory and no lock.
+client that stops reading holds some chunks of memory (ahead.py) and no lock.
 """
 
 from __future__ import annotations

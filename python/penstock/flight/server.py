@@ -21,6 +21,7 @@ from penstock.constants import ReasonCode
 from penstock.errors import MQError, error_for
 
 from .access import ANYBODY, Access, access_of
+from .ahead import Ahead
 from .requests import FIELDS, Refusal, op_of, parse, written_end, written_error
 from .service import Service
 
@@ -130,7 +131,7 @@ class _Sending:
         self, batches: Iterator[Any], place: _Place, refused: Callable[[str], None]
     ) -> None:
         place.is_kept = True
-        self._batches, self._place, self._refused = batches, place, refused
+        self._batches, self._place, self._refused = Ahead(batches), place, refused
 
     def __iter__(self) -> _Sending:
         return self
@@ -143,9 +144,7 @@ class _Sending:
             raise flight.FlightServerError(str(error), extra_info=written_error(error)) from None
 
     def __del__(self) -> None:
-        close = getattr(self._batches, "close", None)
-        if close is not None:
-            close()
+        self._batches.close()
         self._place.leave()
 
 
