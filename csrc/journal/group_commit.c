@@ -740,8 +740,12 @@ static void free_journal(struct mqx_store *store)
 static int leave_segment(struct mqx_store *store)
 {
     struct mqx_handing handing = {.slot = 0};
-    free_journal(store);
+    const bool was_taken = mqx_interrupt_was_taken();
     MQX_ASSERT(store->files != NULL);
+    free_journal(store);
+    if (!was_taken && mqx_interrupt_was_taken()) { /* a wait in there has ended: none follows */
+        return MQE_INTERRUPTED;
+    }
     MQX_ASSERT(!mqx_lock_held(&store->region, &store->region.journal->roll_lock));
     for (;;) { /* ends with the patience of the wait */
         const uint64_t end = mqx_journal_closed_end(store); /* 0 once another process has rolled */

@@ -409,6 +409,29 @@ TEST(behind_a_stopped_leader_only_what_is_not_decided_is_interrupted_and_who_wai
     fixture.store.region.long_wait = NULL;
 }
 
+/* What frees the journal has waited, and was interrupted. */
+static int interrupted_freeing(struct mqx_store *store)
+{
+    CHECK(store->free_journal == interrupted_freeing);
+    return mqx_interrupt_take(0) ? MQE_INTERRUPTED : MQX_OK;
+}
+
+TEST(an_append_that_was_interrupted_while_it_freed_the_journal_waits_for_nothing_else)
+{
+    FIXTURE(fixture, 65536);
+    struct mqx_journal *journal = fixture.store.region.journal;
+    CHECK_INT(fixture_put(&fixture, 0, 1, 1, 100, NULL), 0);
+    const uint64_t writes = memory_io_calls(fixture.files, MEMORY_WRITE);
+    fixture.store.free_journal = interrupted_freeing;
+    mqx_store_relaxed(&journal->disk_full, 1u);
+    CHECK(mqx_journal_is_out_of_files(&fixture.store));
+    mqx_interrupt_allow(true);
+    CHECK_INT(mqx_journal_wait_for_room(&fixture.store, 32, MQX_NEED_SEGMENT), MQE_INTERRUPTED);
+    CHECK_INT(memory_io_calls(fixture.files, MEMORY_WRITE), writes);
+    mqx_interrupt_allow(false);
+    fixture.store.free_journal = NULL;
+}
+
 TEST(a_queue_of_batches_that_cannot_be_true_stops_the_store_and_writes_nothing)
 {
     for (uint32_t what = 0; what < 4; what++) {
