@@ -175,7 +175,7 @@ soak: $(BUILT) ## ordinary work whose memory, descriptors and rate must stay fla
 NIGHT := "t2 COUNT=1000000 PAIRS=100000" "t3 COUNT=20000000" "t4 COUNT=1000000" "t5" \
     "t7 KILLS=50000 PYTHON_KILLS=3000 TASK_KILLS=3000 REPORT_KILLS=3000" "checkpoint-storm ROUNDS=10000" \
     "t9 COUNT=400000" \
-    "t11 COUNT=3000" "t12" "region-fuzz ROUNDS=400000" "region-damage ROUNDS=3000" \
+    "t11 COUNT=20000" "t12" "region-fuzz ROUNDS=400000" "region-damage ROUNDS=3000" \
     "c-asan" "c-tsan" "c-test CC=clang BUILD=build/c/clang" "ext-asan" "crash-asan" "thorough" \
     "mutation" "model STEPS=300000" "flight-storm KILLS=5000" "spark-kill RANDOM=100" "spark-remote" "spark-remote-storm RANDOM=200" "soak MINUTES=120" "year" \
     "wheels" "smoke-wheels" "spark-versions"

@@ -253,7 +253,9 @@ class Service:
     # ---- names ----
 
     def _begin(self, qm: QueueManager, request: Request, unit: Unit) -> dict[str, Any] | None:
-        """What is known of an attempt that begins; from now on earlier ones are refused."""
+        """What is known of an attempt that begins; from now on earlier ones are refused. The unit's
+        lock is held.
+        """
         known = self._known(qm, request, unit)
         with self._lock:
             self._newest.pop((request.manager, unit), None)  # so that the newest are the last
