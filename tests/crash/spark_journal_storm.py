@@ -177,7 +177,7 @@ class JournalStorm(Storm):
         lost, more = want - found, found - want
         assert not lost and not more, f"lost {len(lost)}, too often {len(more)}"
         archived = len(list(self.qm.path.glob("archive/*.psj")))
-        assert archived > 3 and len(where) > 100, f"{archived} segments, {len(where)} decisions"
+        assert archived > 10 and len(where) > 100, f"{archived} segments, {len(where)} decisions"
         return f"{found.total()} events of {len(where)} decisions, {archived} archived segments"
 
 

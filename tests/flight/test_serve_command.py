@@ -16,7 +16,7 @@ import penstock
 from penstock import flight
 from penstock.flight.access import made
 
-SLOW, MOST_EACH = 25, 12 << 20  # clients, and bytes of the server for one of them
+SLOW, MOST_EACH = 25, 9 << 20  # clients, and bytes of the server for one of them
 PROGRAM = Path(sys.executable).with_name("penstock")
 
 
