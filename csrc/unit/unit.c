@@ -359,8 +359,8 @@ int mqx_unit_decide(struct mqx_store *store, uint32_t context)
         mqx_store_release(&unit->state, MQX_CTX_DECIDED);
         return MQX_OK;
     }
-    if (mqx_interrupt_take_at_once()) {
-        return MQE_INTERRUPTED; /* it would flush */
+    if (mqx_interrupt_was_taken() || mqx_interrupt_take_at_once()) {
+        return MQE_INTERRUPTED; /* it would flush; and after one wait that ended no other begins */
     }
     return append_commit(store, context);
 }

@@ -1,5 +1,6 @@
 /* Claims of get_batch.c: a batch takes what single gets would, and a failed one gives it back. */
 #include "fixtures/batch_fixture.h"
+#include "os/interrupt.h"
 
 #include <errno.h>
 
@@ -399,6 +400,31 @@ TEST(a_batch_whose_commit_fails_counts_only_what_had_left_the_queue_before)
     CHECK_INT(get_all(q, NULL), MQRC_CONNECTION_BROKEN);
     CHECK_INT(batch.count, 1);
     memory_io_set_fault(engine.files, NULL);
+}
+
+TEST(a_batch_in_which_a_wait_was_interrupted_goes_back_instead_of_waiting_for_its_commit)
+{
+    for (int plain = 0; plain < 2; plain++) {
+        engine_begin();
+        struct queue q = QUEUE("Q", 0);
+        batch_clear();
+        for (int i = 0; i < 5; i++) {
+            ADD(.length = 8, .persistent = plain == 0 || i > 0);
+        }
+        CHECK_INT(put_all(q, NULL), 0);
+        batch_clear();
+        mqx_interrupt_allow(true);
+        CHECK(mqx_interrupt_take(0)); /* as a wait for room behind the first records does */
+        CHECK_INT(get_all(q, NULL), plain != 0 ? 0 : MQE_INTERRUPTED);
+        mqx_interrupt_allow(false);
+        CHECK_INT(batch.count, plain); /* what had left the queue before is the caller's */
+        CHECK_INT(depth(q), 5 - plain);
+        batch_clear();
+        CHECK_INT(get_all(q, NULL), 0);
+        CHECK_INT(batch.count, 5 - plain);
+        CHECK_INT(items[0].d.backout_count, 0);
+    }
+    CHECK(is_quiet());
 }
 
 TEST(a_batch_ends_before_a_message_that_asks_for_a_confirmation_and_tells_its_number)

@@ -1,6 +1,7 @@
 /* Claims of unit.c: units are whole, keep positions and counts, and commit only what is on the
  * disk. */
 #include "fixtures/engine_fixture.h"
+#include "os/interrupt.h"
 #include "unit/unit.h"
 
 #include <errno.h>
@@ -382,6 +383,21 @@ static void take_a_free_entry(struct mqx_context *context)
 static void name_no_queue(struct mqx_context *context)
 {
     mqx_message(engine_region(), context->head)->object = 1u << 30;
+}
+
+TEST(a_unit_is_not_decided_in_a_call_in_which_a_wait_was_interrupted)
+{
+    engine_begin();
+    struct queue q = QUEUE("Q", 0);
+    mqe_unit *unit = engine_unit();
+    CHECK_INT(PUT(q, .text = "x", .unit = unit, .persistent = 1), 0);
+    mqx_interrupt_allow(true);
+    CHECK(mqx_interrupt_take(0));
+    CHECK_INT(mqe_commit(unit), MQE_INTERRUPTED);
+    CHECK_INT(mqe_unit_count(unit), 1);
+    mqx_interrupt_allow(false);
+    CHECK_INT(mqe_commit(unit), 0);
+    CHECK_STR(TAKE(q), "x");
 }
 
 TEST(a_commit_of_a_damaged_list_stops_the_queue_manager_with_a_reason_code)
