@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -33,6 +34,10 @@ SMALL = {  # bytes: quick to make, large enough for the tests
     "ring_size": 1 << 20,
 }
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+# Who starts the tests in a shell's background ignores SIGINT for them and, by inheritance, for the
+# programs that they interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)
