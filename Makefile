@@ -154,11 +154,11 @@ full-disk: $(BUILT) ## queue managers on full file systems, tmpfs and ext4, empt
 spark-remote: $(BUILT) ## the data source's tests of queues, through a server (REMOTE="sink stream": these)
 	PENSTOCK_THROUGH_A_SERVER=1 $(RUN) -m pytest -q -n $(FILES_AT_ONCE) \
 	    $(addprefix tests/spark/test_,$(addsuffix .py,$(REMOTE)))
-SPARK_STORM = $(if $(RANDOM),--random $(RANDOM)) $(if $(PART),--part $(PART)) \
+SPARK_STORM = $(if $(RANDOM),--random $(RANDOM)) $(if $(TASKS),--tasks $(TASKS)) $(if $(PART),--part $(PART)) \
     $(if $(SEED),--seed $(SEED))
-spark-remote-storm: $(BUILT) ## exactly once through Spark on another host: kills, cut links (RANDOM=, PART=1/3, SEED=, SHORT=1)
+spark-remote-storm: $(BUILT) ## exactly once through Spark on another host: kills, cut links (RANDOM=, TASKS=, PART=1/3, SEED=, SHORT=1)
 	$(RUN) tests/crash/spark_remote_storm.py $(SPARK_STORM) $(if $(SHORT),--short)
-spark-kill: $(BUILT) ## exactly once through Spark: full disks, kills of drivers and workers (RANDOM=, PART=1/3, SEED=)
+spark-kill: $(BUILT) ## exactly once through Spark: full disks, kills of drivers and workers (RANDOM=, TASKS=, PART=1/3, SEED=)
 	$(RUN) tests/crash/spark_full.py
 	$(RUN) tests/crash/spark_storm.py $(SPARK_STORM)
 	$(RUN) tests/crash/spark_journal_storm.py $(SPARK_STORM)

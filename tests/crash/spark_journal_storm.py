@@ -1,13 +1,14 @@
 """Each event once through a stream over the journal: drivers and workers killed, then compared.
 
-    python tests/crash/spark_journal_storm.py [--random 10] [--only POINT | --part 1/3] [--seed 1]
+    python tests/crash/spark_journal_storm.py [--random 10] [--tasks 0] [--only POINT | --part 1/3]
+        [--seed 1] [--keep]
 
 A program puts and gets messages in units of work, some of which are backed out, prepared, or
 prepared and decided much later, while the job of spark_journal_driver.py streams the journal into a
 Parquet table; it rests when the stream is far behind. Segments are small and move into the archive
 all the time. The driver (with its whole process group) or one worker is killed at each point of
-spark_dying.py, and ``--random`` times at any moment; the driver is started again on its checkpoint
-at once.
+spark_dying.py, ``--random`` times at any moment, and ``--tasks`` times a worker at the points of
+tasks in turn; the driver is started again on its checkpoint at once.
 
 At the end the table is what the model finds that reads all records by the cffi reader: each event
 once, with its body; no unit of work is divided over two micro-batches; and in each file the rows
@@ -38,7 +39,14 @@ sys.path[:0] = [str(HERE.parent / "journal"), str(HERE.parent), str(HERE)]
 from event_model import EventModel  # noqa: E402
 from pid_namespace import inside_namespace  # noqa: E402
 from spark_dying import JOURNAL_POINTS  # noqa: E402
-from spark_storm import MANAGER, Driver, Storm, chosen, storm_parser  # noqa: E402
+from spark_storm import (  # noqa: E402
+    MANAGER,
+    Driver,
+    Storm,
+    chosen,
+    chosen_in_tasks,
+    storm_parser,
+)
 
 import penstock  # noqa: E402
 
@@ -190,7 +198,8 @@ def main() -> None:
     try:
         storm = JournalStorm(folder, arguments.seed)
         try:
-            storm.run(chosen(arguments, JOURNAL_POINTS), arguments.random)
+            in_tasks = chosen_in_tasks(arguments, JOURNAL_POINTS)
+            storm.run(chosen(arguments, JOURNAL_POINTS), in_tasks, arguments.random)
             counted = storm.check()
         finally:
             if storm.driver.alive():

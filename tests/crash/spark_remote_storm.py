@@ -1,6 +1,7 @@
 """Exactly once through Spark on another host: driver, workers and server killed, links cut.
 
-    python tests/crash/spark_remote_storm.py [--random 12] [--only POINT | --part 1/3] [--seed 1]
+    python tests/crash/spark_remote_storm.py [--random 12] [--tasks 0] [--only POINT | --part 1/3]
+        [--seed 1] [--short] [--keep]
 
 The job and the checks are those of spark_storm.py. But three "hosts" are at work, each with a
 network, PID and mount namespace of its own, its own /dev/shm and another boot id: one has the queue
@@ -9,8 +10,9 @@ worker and executors. So tasks can attach to nothing; driver and tasks reach the
 through the server, with TLS and a token, over links of the kernel that have a limited bandwidth,
 and a proxy. Files, checkpoints among them, are on storage that the hosts share.
 
-At each point of spark_dying.py, and ``--random`` times at any moment, one of these meets with an
-accident; with ``--short`` at each point one of driver and server, not both:
+At each point of spark_dying.py, ``--random`` times at any moment, and ``--tasks`` times at the
+points of tasks in turn, one of these meets with an accident; with ``--short`` at each point one of
+driver and server, not both:
 
 ========  =========================================================================
 driver    is killed with its host, and started again on its checkpoints
@@ -49,8 +51,15 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "flight")]
 
 from flight_proxy import Proxy  # noqa: E402
 from pid_namespace import inside_namespace  # noqa: E402
-from spark_dying import IN_WORKERS, REMOTE_POINTS  # noqa: E402
-from spark_storm import MANAGER, Driver, Storm, chosen, storm_parser  # noqa: E402
+from spark_dying import REMOTE_POINTS  # noqa: E402
+from spark_storm import (  # noqa: E402
+    MANAGER,
+    Driver,
+    Storm,
+    chosen,
+    chosen_in_tasks,
+    storm_parser,
+)
 
 from penstock.flight import access  # noqa: E402
 from penstock.spark.java import prepare  # noqa: E402
@@ -243,14 +252,16 @@ class RemoteStorm(Storm):
         self.cluster = Cluster(folder, self.hosts[1])
         return made
 
-    def run_accidents(self, points: list[str], randomly: int, is_short: bool) -> None:
+    def run_accidents(
+        self, points: list[str], in_tasks: list[str], randomly: int, is_short: bool
+    ) -> None:
         both = ("driver", "server")
         orders = [
             (point, victim)
             for point in points
             for victim in ((self.rng.choice(both),) if is_short else both)
         ]
-        orders += [(point, "worker") for point in points if point.split(".")[0] in IN_WORKERS]
+        orders += [(point, "worker") for point in in_tasks]
         orders += [("", AT_RANDOM[number % len(AT_RANDOM)]) for number in range(randomly)]
         self.rng.shuffle(orders)
         self.programs.start()
@@ -377,7 +388,8 @@ def main() -> None:
         storm = RemoteStorm(folder, arguments.seed)
         try:
             points = chosen(arguments, REMOTE_POINTS)
-            storm.run_accidents(points, arguments.random, arguments.short)
+            in_tasks = chosen_in_tasks(arguments, REMOTE_POINTS)
+            storm.run_accidents(points, in_tasks, arguments.random, arguments.short)
             counted = storm.check()
         finally:
             storm.close()

@@ -1,6 +1,7 @@
 """Exactly once through Spark: drivers and workers killed at every phase, then all messages counted.
 
-    python tests/crash/spark_storm.py [--random 12] [--only POINT | --part 1/3] [--seed 1] [--keep]
+    python tests/crash/spark_storm.py [--random 12] [--tasks 0] [--only POINT | --part 1/3]
+        [--seed 1] [--keep]
 
 A supervisor puts messages with unique ids on the queues IN, IN.TOO and HOP, non-persistent ones
 among them, while the job of spark_driver.py streams the first two, by a pattern, into a Parquet
@@ -8,9 +9,9 @@ table, and HOP, through the sink, onto the queues that its rows name: OUT, ODD, 
 does not exist, so that these rows go to the dead-letter queue. HOP has a backout threshold of 1, so
 that the source puts messages aside that the consumer, or the death of a driver, backed out. Beside
 the streams a plain consumer takes messages from all three in units of work. The driver (with its
-whole process group) or one worker is killed at each point of spark_dying.py, and ``--random`` times
-at any moment; the driver is started again on its checkpoints at once, while workers of the last one
-may still be running.
+whole process group) or one worker is killed at each point of spark_dying.py, ``--random`` times at
+any moment, and ``--tasks`` times a worker at the points of tasks in turn; the driver is started
+again on its checkpoints at once, while workers of the last one may still be running.
 
 At the end each id put on IN or IN.TOO was taken by the consumer or is in the table, once; each put
 on HOP was taken or is on one of the other queues, once; every body is whole; in each file of the
@@ -39,6 +40,7 @@ import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import cycle, islice
 from pathlib import Path
 
 import pyarrow.parquet
@@ -262,9 +264,9 @@ class Storm:
     def driver_of(self, folder: Path, home: Path) -> Driver:
         return Driver(folder, home)
 
-    def run(self, points: list[str], randomly: int) -> None:
+    def run(self, points: list[str], in_tasks: list[str], randomly: int) -> None:
         orders = [(point, "driver") for point in points]
-        orders += [(point, "worker") for point in points if point.split(".")[0] in IN_WORKERS]
+        orders += [(point, "worker") for point in in_tasks]
         orders += [("", "driver" if n % 2 else "worker") for n in range(randomly)]
         self.rng.shuffle(orders)
         self.programs.start()
@@ -406,6 +408,7 @@ def storm_parser(text: str | None, points: Sequence[str], randomly: int) -> argp
     """The options of a storm with kill points, by its docstring."""
     parser = argparse.ArgumentParser(description=(text or "").split("\n")[0])
     parser.add_argument("--random", type=int, default=randomly, help="accidents at any moment")
+    parser.add_argument("--tasks", type=int, default=0, help="more kills of workers in tasks")
     parser.add_argument("--only", action="append", choices=points, help="of these points alone")
     parser.add_argument(
         "--part", default="1/1", help="2/3: the second, fifth, eighth… of the points"
@@ -423,6 +426,13 @@ def chosen(arguments: argparse.Namespace, points: Sequence[str]) -> list[str]:
     return list(arguments.only or points)[first - 1 :: parts]
 
 
+def chosen_in_tasks(arguments: argparse.Namespace, points: Sequence[str]) -> list[str]:
+    """Points of tasks, whose worker dies: those that are chosen, and --tasks of all in turn."""
+    of_tasks = [point for point in points if point.split(".")[0] in IN_WORKERS]
+    ours = set(of_tasks).intersection(chosen(arguments, points))
+    return [*sorted(ours), *islice(cycle(of_tasks), arguments.tasks)]
+
+
 def main() -> None:
     """One storm; returns the exit status."""
     arguments = storm_parser(__doc__, POINTS, 12).parse_args()
@@ -432,7 +442,8 @@ def main() -> None:
     try:
         storm = Storm(folder, arguments.seed)
         try:
-            storm.run(chosen(arguments, POINTS), arguments.random)
+            in_tasks = chosen_in_tasks(arguments, POINTS)
+            storm.run(chosen(arguments, POINTS), in_tasks, arguments.random)
             counted = storm.check()
         finally:
             if storm.driver.alive():
