@@ -4,10 +4,12 @@
 #include "os/interrupt.h"
 
 #include "base/assert.h"
+#include "base/atomic.h"
 
 MQX_THREAD_LOCAL bool interrupt_allowed;
 MQX_THREAD_LOCAL bool interrupt_taken;
 MQX_THREAD_LOCAL bool interrupt_at_once; /* only while allowed */
+MQX_THREAD_LOCAL const uint32_t *interrupt_flag; /* only while it is set; NULL: always */
 MQX_THREAD_LOCAL uint64_t interrupted_us;
 
 void mqx_interrupt_allow(bool allowed)
@@ -16,7 +18,15 @@ void mqx_interrupt_allow(bool allowed)
     interrupt_allowed = allowed;
     interrupt_at_once = false;
     interrupt_taken = false;
+    interrupt_flag = NULL;
     MQX_ASSERT(interrupt_allowed == allowed);
+}
+
+void mqx_interrupt_allow_while(const uint32_t *flag)
+{
+    MQX_ASSERT(flag != NULL);
+    mqx_interrupt_allow(true);
+    interrupt_flag = flag;
 }
 
 void mqx_interrupt_at_once(void)
@@ -35,6 +45,9 @@ bool mqx_interrupt_take_at_once(void)
 bool mqx_interrupt_take(uint64_t waited_us)
 {
     const bool allowed = interrupt_allowed;
+    if (MQX_UNLIKELY(interrupt_flag != NULL) && mqx_load_acquire(interrupt_flag) == 0) {
+        return false;
+    }
     interrupt_allowed = false; /* what the call does from here on is undoing */
     interrupt_taken = interrupt_taken || allowed;
     interrupted_us += allowed ? waited_us : 0;

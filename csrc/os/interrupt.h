@@ -27,8 +27,11 @@
 
 /* May the waits of this thread's next call end with MQE_INTERRUPTED? */
 void mqx_interrupt_allow(bool allowed);
-/* The same, but the call must not wait at all: it ends so where it would wait for the first time,
- * or flush. For the thread of an event loop, which has the call made again by another thread. */
+/* As allow(true), but only while the flag (atomic) is not 0: for a thread that gives up what it
+ * waits for when its process leaves. */
+void mqx_interrupt_allow_while(const uint32_t *flag);
+/* As allow(true), but the call must not wait at all: it ends so where it would wait for the first
+ * time, or flush. For the thread of an event loop, which has the call made again by another one. */
 void mqx_interrupt_at_once(void);
 /* Before a wait, where the call can still leave without a trace: true, once, when it must not
  * begin. */

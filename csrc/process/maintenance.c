@@ -14,6 +14,7 @@
 #include "os/fork_guard.h"
 #include "os/futex.h"
 #include "os/host_info.h"
+#include "os/interrupt.h"
 #include "process/attach.h"
 #include "process/error_log.h"
 #include "process/lock_watchdog.h"
@@ -64,6 +65,7 @@ static const char *const step_names[STEP_COUNT] = {
 };
 
 struct round { /* kept from round to round, and the outcome of the last one */
+    bool of_thread;      /* which leaves what waits to others when its process leaves */
     uint32_t next_object;
     uint64_t freed_at;   /* number of the next segment when the full disk's journal was freed */
     uint32_t dead;
@@ -280,7 +282,21 @@ static int expire(struct mqx_store *store, uint32_t slot)
     return status;
 }
 
-static int maintain_object(struct mqx_store *store, uint32_t slot)
+/* The end of what another process left half done; it begins with a flush. */
+static int finish_change(struct mqx_store *store, const struct round *round, uint32_t slot,
+                         int (*finish)(struct mqx_store *store, uint32_t slot))
+{
+    MQX_ASSERT(slot != 0);
+    if (!round->of_thread) {
+        return finish(store, slot);
+    }
+    mqx_interrupt_allow_while(&store->leaving);
+    const int status = finish(store, slot);
+    mqx_interrupt_allow(false);
+    return status == MQE_INTERRUPTED ? MQX_LEAVING : status;
+}
+
+static int maintain_object(struct mqx_store *store, const struct round *round, uint32_t slot)
 {
     MQX_ASSERT(slot != 0);
     const struct mqx_object *object = mqx_object(&store->region, slot);
@@ -290,8 +306,8 @@ static int maintain_object(struct mqx_store *store, uint32_t slot)
     switch (mqx_load_acquire(&object->state)) {
     case MQX_OBJ_ACTIVE:
         return mqx_load_relaxed(&object->expiring) != 0 ? expire(store, slot) : MQX_OK;
-    case MQX_OBJ_LOGGED: return mqx_catalog_activate(store, slot);
-    case MQX_OBJ_DELETING: return mqx_catalog_finish(store, slot);
+    case MQX_OBJ_LOGGED: return finish_change(store, round, slot, mqx_catalog_activate);
+    case MQX_OBJ_DELETING: return finish_change(store, round, slot, mqx_catalog_finish);
     default: return MQX_OK;
     }
 }
@@ -304,9 +320,9 @@ static int step_objects(struct mqx_store *store, struct round *round)
     int status = MQX_OK;
     for (uint64_t i = 0; i < count && status == MQX_OK; i++) {
         round->next_object = round->next_object + 1 < used ? round->next_object + 1 : 1;
-        status = maintain_object(store, round->next_object);
+        status = maintain_object(store, round, round->next_object);
     }
-    return status;
+    return status == MQX_LEAVING ? MQX_OK : status;
 }
 
 static int step_reclaim(struct mqx_store *store, struct round *round)
@@ -766,6 +782,7 @@ int mqx_maintenance_start(struct mqx_store *store, struct mqx_maintenance **out)
         return mqx_fail(MQRC_STORAGE_NOT_AVAILABLE, "no memory for the maintenance thread");
     }
     m->store = store;
+    m->round.of_thread = true;
     store->region.long_wait = mqx_lock_watchdog_waited;
     const int err = start_thread(m);
     if (err != 0) {

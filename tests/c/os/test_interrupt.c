@@ -24,6 +24,24 @@ TEST(a_call_is_interrupted_once_and_only_when_it_was_allowed)
     CHECK(!mqx_interrupt_take(0));
 }
 
+TEST(a_call_that_may_be_interrupted_while_a_flag_is_set_is_interrupted_then_and_once)
+{
+    uint32_t flag = 0;
+    mqx_interrupt_allow_while(&flag);
+    CHECK(!mqx_interrupt_take(0));
+    CHECK(!mqx_interrupt_was_taken());
+    flag = 1;
+    CHECK(mqx_interrupt_take(0));
+    CHECK(!mqx_interrupt_take(0));
+    CHECK(mqx_interrupt_was_taken());
+    mqx_interrupt_allow_while(&flag);
+    mqx_interrupt_allow(false);
+    CHECK(!mqx_interrupt_take(0));
+    flag = 0;
+    mqx_interrupt_allow(true);
+    CHECK(mqx_interrupt_take(0));
+}
+
 TEST(the_wish_belongs_to_the_thread)
 {
     pthread_t thread;

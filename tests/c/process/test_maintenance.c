@@ -273,31 +273,46 @@ TEST(the_last_process_leaves_no_checkpoint_to_others)
     CHECK_INT(fixture_detach(&process, NULL), 0);
 }
 
-static void *hold_maintenance(void *arg)
+struct holder { /* a thread that has a lock until it is told, or for 20 s */
+    struct mqx_lock *lock;
+    pthread_t thread;
+    uint32_t step; /* atomic: 1: it has the lock, 2: it is to drop it */
+};
+
+static void *hold(void *arg)
 {
     struct mqx_region *region = &process.store->region;
-    uint32_t *step = arg;
-    if (mqx_lock_take(region, &region->header->maintenance_lock) != 0) {
-        return NULL;
-    }
-    __atomic_store_n(step, 1u, __ATOMIC_RELEASE);
-    while (__atomic_load_n(step, __ATOMIC_ACQUIRE) == 1) {
+    struct holder *holder = arg;
+    CHECK_INT(mqx_lock_take(region, holder->lock), 0);
+    __atomic_store_n(&holder->step, 1u, __ATOMIC_RELEASE);
+    for (int i = 0; i < 20000 && __atomic_load_n(&holder->step, __ATOMIC_ACQUIRE) == 1; i++) {
         usleep(1000);
     }
-    mqx_lock_drop(region, &region->header->maintenance_lock);
+    __atomic_store_n(&holder->step, 2u, __ATOMIC_RELEASE);
+    mqx_lock_drop(region, holder->lock);
     return NULL;
+}
+
+static void begin_hold(struct holder *holder, struct mqx_lock *lock)
+{
+    *holder = (struct holder){.lock = lock};
+    CHECK_INT(pthread_create(&holder->thread, NULL, hold, holder), 0);
+    WAIT_FOR(__atomic_load_n(&holder->step, __ATOMIC_ACQUIRE) == 1);
+}
+
+static void end_hold(struct holder *holder)
+{
+    CHECK_INT(__atomic_exchange_n(&holder->step, 2u, __ATOMIC_ACQ_REL), 1); /* it had it so long */
+    CHECK_INT(pthread_join(holder->thread, NULL), 0);
 }
 
 TEST(one_at_a_time_does_maintenance)
 {
-    pthread_t thread;
-    uint32_t step = 0;
+    struct holder holder;
     start();
-    CHECK_INT(pthread_create(&thread, NULL, hold_maintenance, &step), 0);
-    WAIT_FOR(__atomic_load_n(&step, __ATOMIC_ACQUIRE) == 1);
+    begin_hold(&holder, &process.store->region.header->maintenance_lock);
     CHECK_INT(mqx_maintenance_round(process.store), MQX_BUSY);
-    __atomic_store_n(&step, 2u, __ATOMIC_RELEASE);
-    CHECK_INT(pthread_join(thread, NULL), 0);
+    end_hold(&holder);
     CHECK_INT(mqx_maintenance_round(process.store), 0);
     CHECK_INT(fixture_detach(&process, NULL), 0);
 }
@@ -332,6 +347,47 @@ TEST(the_thread_does_rounds_by_itself_and_ends_when_asked)
     usleep(20000);
     CHECK_INT(process.store->region.header->maintenance_seq, rounds);
     CHECK_INT(fixture_detach(&process, NULL), 0);
+}
+
+struct deleter {
+    struct fixture_process process;
+    struct fixture_queue queue;
+    pthread_t thread;
+};
+
+static void *delete_queue(void *arg)
+{
+    struct deleter *deleter = arg;
+    CHECK_INT(mqx_catalog_delete(deleter->process.store, deleter->queue.slot,
+                                 deleter->queue.generation, false), 0);
+    return NULL;
+}
+
+TEST(a_process_that_leaves_does_not_wait_for_the_flush_of_somebodys_deletion)
+{
+    struct mqx_maintenance *thread = NULL;
+    struct deleter other;
+    struct holder leader; /* as one that was stopped */
+    start();
+    struct mqx_region *region = &process.store->region;
+    CHECK_INT(fixture_define(&process, "GONE", NULL, &other.queue), 0);
+    fixture_attach(files, &other.process);
+    const struct mqx_object *object = mqx_object(region, other.queue.slot);
+    begin_hold(&leader, &region->journal->flush_lock);
+    CHECK_INT(pthread_create(&other.thread, NULL, delete_queue, &other), 0);
+    WAIT_FOR(mqx_load_acquire(&object->state) == MQX_OBJ_DELETING);
+    CHECK_INT(mqx_maintenance_start(process.store, &thread), 0);
+    WAIT_FOR(mqx_load_relaxed(&region->header->maintenance_lock.holder) != 0);
+    usleep(100000);
+    CHECK(mqx_load_relaxed(&region->header->maintenance_lock.holder) != 0);
+    mqx_maintenance_stop(thread);
+    CHECK_INT(object->state, MQX_OBJ_DELETING);
+    CHECK(!fixture_logged(files, "AMQ7907E"));
+    end_hold(&leader);
+    CHECK_INT(pthread_join(other.thread, NULL), 0);
+    CHECK_INT(object->state, MQX_OBJ_FREE);
+    CHECK_INT(fixture_detach(&process, NULL), 0);
+    CHECK_INT(fixture_detach(&other.process, NULL), 0);
 }
 
 TEST(a_ring_of_the_doorbell_brings_a_round_at_once)
