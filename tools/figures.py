@@ -21,8 +21,8 @@ RESULTS = ROOT / "bench" / "results"
 
 # The result files that the documents show. A new run of `make bench` replaces the name here.
 COMPLETE = "2026-11-28T094931Z"
-SPARK = ("2026-11-28T094931Z", "2026-11-28T095310Z")
-OTHER_MACHINE = "2026-11-21T111030Z"
+SPARK = ("2026-11-28T094931Z", "2026-11-28T095310Z", "2026-11-29T073717Z")
+OTHER_MACHINE = "2026-11-29T073717Z"
 
 BLOCK = re.compile(r"<!-- figures: ([\w-]+) -->\n(.*?)<!-- figures end -->", re.DOTALL)
 SPARK_WORKLOAD = re.compile(r"Spark (batch|stream)")
