@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -173,6 +176,23 @@ def test_it_ends_soon_though_a_client_does_not_read_its_rows(
         assert server.end().endswith("ended\n")
         assert time.monotonic() - begin < 30
         remote.close()
+
+
+def test_it_ends_also_when_another_of_its_threads_receives_the_signal(
+    qm: penstock.QueueManager, home: Path
+) -> None:
+    with serving(home, "--without-token") as server:
+        pid = server.process.pid
+        others = [int(name) for name in os.listdir(f"/proc/{pid}/task") if int(name) != pid]
+        open_ones = [thread for thread in others if not blocks(pid, thread, signal.SIGTERM)]
+        assert ctypes.CDLL(None).tgkill(pid, open_ones[0], signal.SIGTERM) == 0
+        assert server.process.wait(WAIT_SECONDS) == 0
+
+
+def blocks(pid: int, thread: int, number: signal.Signals) -> bool:
+    """Whether the thread would not receive the signal."""
+    status = Path(f"/proc/{pid}/task/{thread}/status").read_text()
+    return bool(int(status.partition("SigBlk:")[2].split()[0], 16) >> (number - 1) & 1)
 
 
 def test_clients_that_do_not_read_hold_a_few_megabytes_each(

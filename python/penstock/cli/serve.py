@@ -29,6 +29,7 @@ DEFAULT_LISTEN = "127.0.0.1:8815"
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _SECONDS = click.FloatRange(min=1)
 _END_SECONDS = 5.0
+_LOOK_SECONDS = 1.0
 
 
 def _options(function: F) -> F:
@@ -193,7 +194,9 @@ def _serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
     echo(f"serving {', '.join(qms)} at {scheme}://{host}:{server.port}")
-    ended.wait()
+    # a signal that the kernel has given to a thread of gRPC's ends no wait of this one
+    while not ended.wait(_LOOK_SECONDS):
+        pass
     _end(server)
 
 
