@@ -129,6 +129,23 @@ def test_an_ingest_that_is_stopped_and_called_again_has_each_line_and_alert_once
         assert lines.depth == 0 and spark_qm.qm.recover() == []
 
 
+def test_an_ingest_that_was_stopped_while_it_wrote_its_first_offset_begins_again(
+    spark_qm: SparkFixture, tmp_path: Path
+) -> None:
+    files = generate(tmp_path, 2, seed=5)
+    total, _ = count_by_grep(files)
+    feed(spark_qm.qm, "L", files)
+    for stream in ("table", "alerts"):
+        offsets = tmp_path / "marks" / stream / "offsets"
+        offsets.mkdir(parents=True)
+        (offsets / ".0.6e2c8c51.tmp").write_text("v1\n")
+        (offsets / "..0.6e2c8c51.tmp.crc").write_bytes(b"crc")
+    options = place(spark_qm, queue="L", table=tmp_path / "table", checkpoint=tmp_path / "marks")
+    for _ in range(2):  # the second time the streams have begun
+        ingest(spark_qm.spark, options)
+        assert spark_qm.spark.read.parquet(str(tmp_path / "table")).count() == total
+
+
 # ---- replay ----
 
 

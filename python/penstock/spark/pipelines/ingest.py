@@ -73,6 +73,8 @@ def ingest(
     check_formats(spark, formats[: -len(FORMATS)])
     register(spark)
     _make_alert_queue(chosen)
+    for stream in ("table", "alerts"):
+        _clear_beginning(Path(chosen.checkpoint, stream))
     # the second stream must see from its first look on that the table has a list of its files
     Path(chosen.table, "_spark_metadata").mkdir(parents=True, exist_ok=True)
     first = _to_table(spark, chosen, formats)
@@ -172,6 +174,16 @@ def _make_alert_queue(chosen: IngestOptions) -> None:
 
     with penstock.connect(chosen.queue_manager, chosen.home) as qm:
         qm.queue(chosen.alerts_to).close()
+
+
+def _clear_beginning(checkpoint: Path) -> None:
+    """Removes the half-written first offset of a stream that was stopped at that moment: Spark
+    refuses a checkpoint in which it lies, although no micro-batch has begun.
+    """
+    offsets = list((checkpoint / "offsets").glob("*"))
+    if all(path.name.startswith(".") for path in offsets):
+        for path in offsets:
+            path.unlink()
 
 
 def _trigger(chosen: IngestOptions) -> dict[str, Any]:
