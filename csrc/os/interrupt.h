@@ -18,6 +18,9 @@
  * waited that were interrupted is added up. Taking the permission back after another call ends the
  * sum; so does taking it back twice, for a caller that does not repeat its call.
  *
+ * The maintenance thread asks in the same way whether its process leaves: its permission holds
+ * while that is so.
+ *
  * Threads: permission and time belong to the thread.
  */
 #ifndef PENSTOCK_INTERRUPT_H

@@ -10,9 +10,9 @@ worker and executors. So tasks can attach to nothing; driver and tasks reach the
 through the server, with TLS and a token, over links of the kernel that have a limited bandwidth,
 and a proxy. Files, checkpoints among them, are on storage that the hosts share.
 
-At each point of spark_dying.py, ``--random`` times at any moment, and ``--tasks`` times at the
-points of tasks in turn, one of these meets with an accident; with ``--short`` at each point one of
-driver and server, not both:
+At each point of spark_dying.py, and ``--random`` times at any moment, one of these meets with an
+accident, and ``--tasks`` times a worker at the points of tasks in turn; with ``--short`` at each
+point one of driver and server, not both:
 
 ========  =========================================================================
 driver    is killed with its host, and started again on its checkpoints

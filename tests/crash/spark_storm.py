@@ -428,9 +428,12 @@ def chosen(arguments: argparse.Namespace, points: Sequence[str]) -> list[str]:
 
 def chosen_in_tasks(arguments: argparse.Namespace, points: Sequence[str]) -> list[str]:
     """Points of tasks, whose worker dies: those that are chosen, and --tasks of all in turn."""
-    of_tasks = [point for point in points if point.split(".")[0] in IN_WORKERS]
-    ours = set(of_tasks).intersection(chosen(arguments, points))
-    return [*sorted(ours), *islice(cycle(of_tasks), arguments.tasks)]
+
+    def of_tasks(some: Sequence[str]) -> list[str]:
+        return [point for point in some if point.split(".")[0] in IN_WORKERS]
+
+    more = islice(cycle(of_tasks(points)), arguments.tasks)
+    return [*of_tasks(chosen(arguments, points)), *more]
 
 
 def main() -> None:
