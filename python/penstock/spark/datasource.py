@@ -17,6 +17,7 @@ from pyspark.sql.datasource import (
 )
 
 from .base import options as o
+from .base import worker
 from .base.errors import OptionError
 from .base.versions import require
 
@@ -30,6 +31,11 @@ class PenstockDataSource(DataSource):
     """Queues, and the journal, of a penstock queue manager."""
 
     has_listener = False  # the session commits the last micro-batch of a stream
+
+    def __init__(self, options: dict[str, str]) -> None:
+        """As PySpark calls it, in one of its workers."""
+        super().__init__(options)
+        worker.keep_imports()
 
     @classmethod
     def name(cls) -> str:

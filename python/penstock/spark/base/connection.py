@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import penstock
 from penstock.constants import ReasonCode
 
-from . import acting, host
+from . import acting, host, worker
 from .errors import CannotServe, SourceError
 from .options import Options
 
@@ -43,6 +43,7 @@ def reported(options: Options, queue: str | None = None) -> Iterator[None]:
 
 def connect(options: Options) -> QueueManager:
     """A connection; messages that it puts name the Spark application. Raises SourceError."""
+    worker.keep_imports()
     with reported(options):
         qm = penstock.connect(options["queueManager"], options["home"], keep_mapping=True)
     name = acting.application()

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import penstock
 from penstock.journal.errors import DamagedFile
 
-from ..base import host
+from ..base import host, worker
 from ..base.connection import connect, leave, reported
 from ..base.errors import OptionError, SourceError
 from . import protocol
@@ -179,6 +179,7 @@ class Place:
 
     def _connected(self) -> Link:
         if self._link is None:
+            worker.keep_imports()
             try:
                 from penstock.flight.link import Link
             except ImportError as error:

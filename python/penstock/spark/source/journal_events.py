@@ -25,7 +25,7 @@ from penstock.journal.scan import JournalDataLoss
 from penstock.journal.segment_range import SegmentRange
 from penstock.journal.unit_index import EventReport, OnLoss, Positions, UnitIndex, Wanted
 
-from ..base import host
+from ..base import host, worker
 from ..base.errors import DataLoss, SourceError
 from ..base.options import Options
 from ..base.queue_choice import QueueChoice
@@ -222,6 +222,7 @@ def read_events(
     from ..base.schema import arrow_schema
     from .journal_records import record_batch
 
+    worker.keep_imports()
     name = options["queueManager"]
     part.where.check(name)
     arrow = arrow_schema(schema)

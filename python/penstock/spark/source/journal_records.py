@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import InputPartition
 
-from ..base import host
+from ..base import host, worker
 from ..base.errors import DataLoss, OptionError, SourceError
 from ..base.options import Options
 from ..base.queue_choice import QueueChoice
@@ -89,6 +89,7 @@ def read_records(
     """The rows of a segment as record batches. Raises DataLoss, SourceError."""
     from penstock.journal import DamagedFile, scan
 
+    worker.keep_imports()
     part.where.check(options["queueManager"])
     choice = QueueChoice.of(options)
     names = [field.name for field in schema.fields if field.name not in _OF_DECISIONS]
