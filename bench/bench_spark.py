@@ -6,6 +6,11 @@ that finds nothing included: planning, taking the units of work, reading, commit
 persistent; they are put outside the time. A sink writes 32 bytes of journal with each
 body, where a discarding one writes nothing: beside both stands what a program needs that only
 appends those bytes to a file and flushes them, unit of work by unit of work.
+
+Each side has Python workers of its own, as in an application that has no other source or sink. A
+source of constant batches feeds the sinks in the workers of their side. Where penstock is in them,
+Spark's collection of garbage after each step costs next to nothing (penstock/spark/base/worker.py);
+beside a short job of the others it takes a share of their time.
 """
 
 from __future__ import annotations
@@ -28,6 +33,7 @@ ROWS = {256: 300_000, 1024: 150_000}
 PARTITIONS = 2
 TRIGGERS = 3  # micro-batches of a stream that is read
 ROUNDS = 9
+OWN_WORKERS = "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled"  # part of a pool's key
 SHARE = 10_000  # messages of a put_batch; and of a unit of work, which MAXUMSGS allows
 
 RAW = "raw append + flush"
@@ -53,6 +59,10 @@ class Job:
             "messagesPerPartition": a_batch,
         }
 
+    def enter(self, side: str) -> None:
+        """What follows runs in the Python workers of this side: penstock, or another one."""
+        self.spark.conf.set(OWN_WORKERS, str(side != "penstock").lower())
+
     def fill(self) -> None:
         """Puts the rows' messages on the queue, which must be empty."""
         with self.qm.open("BENCH") as queue:
@@ -71,6 +81,7 @@ class Job:
 
     def batch_read(self, source: str, options: dict[str, str]) -> float:
         """Reads all rows into nothing."""
+        self.enter(source)
         begun = time.perf_counter()
         table = self.spark.read.format(source).options(**options).load()
         table.write.format("noop").mode("overwrite").save()
@@ -95,11 +106,13 @@ class Job:
 
     def stream_read(self, source: str, options: dict[str, str]) -> float:
         """Streams all rows into nothing."""
+        self.enter(source)
         stream = self.spark.readStream.format(source).options(**options).load()
         return self.trigger(stream, "noop", {})
 
     def batch_sink(self, sink: str, options: dict[str, str]) -> float:
         """Writes all rows."""
+        self.enter(sink)
         table = self.spark.read.format("constant").options(**self.constant).load()
         begun = time.perf_counter()
         table.select("body", "priority").write.format(sink).options(**options).mode("append").save()
@@ -107,6 +120,7 @@ class Job:
 
     def stream_sink(self, sink: str, options: dict[str, str]) -> float:
         """Streams all rows into the sink."""
+        self.enter(sink)
         stream = self.spark.readStream.format("constant").options(**self.constant).load()
         return self.trigger(stream.select("body", "priority"), sink, options)
 

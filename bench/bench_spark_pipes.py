@@ -36,8 +36,10 @@ Scale = Callable[[int], int]
 class Small(Job):
     """Queries of many small micro-batches."""
 
-    def micro_batch(self, stream: Any) -> float:
+    def micro_batch(self, source: str, options: dict[str, str]) -> float:
         """Seconds of a micro-batch."""
+        self.enter(source)
+        stream = self.spark.readStream.format(source).options(**options).load()
         checkpoint = self.files / "checkpoint"
         shutil.rmtree(checkpoint, ignore_errors=True)
         query = (
@@ -64,15 +66,13 @@ def bench_micro_batch(interleave: Interleave, spark: Any, files: Path, messages:
 
         def penstock() -> float:
             job.fill()
-            return job.micro_batch(spark.readStream.format("penstock").options(**given).load())
+            return job.micro_batch("penstock", given)
 
         interleave(
             f"Spark micro-batch of {messages:,} messages, from trigger to end",
             {
                 "penstock": penstock,
-                "constant": lambda: job.micro_batch(
-                    spark.readStream.format("constant").options(**constant).load()
-                ),
+                "constant": lambda: job.micro_batch("constant", constant),
             },
             [Aim("time", 1.5, "constant")] if messages == MESSAGES else [],
             3,
