@@ -449,7 +449,7 @@ static int back_punched(struct mqx_region *region, enum mqx_pool_no no, uint32_t
     return MQX_OK;
 }
 
-int mqx_extents_grow(struct mqx_region *region, enum mqx_pool_no no, uint32_t extents)
+static int grow(struct mqx_region *region, enum mqx_pool_no no, uint32_t extents)
 {
     MQX_ASSERT(extents >= 1);
     MQX_ASSERT(no < MQX_POOL_COUNT);
@@ -472,6 +472,17 @@ int mqx_extents_grow(struct mqx_region *region, enum mqx_pool_no no, uint32_t ex
     }
     return mqx_region_grow(region, area_kind(no),
                            (used / extent_items(no) + extents) * (uint64_t)MQX_EXTENT_BYTES);
+}
+
+int mqx_extents_grow(struct mqx_region *region, enum mqx_pool_no no, uint32_t extents)
+{
+    MQX_ASSERT(no < MQX_POOL_COUNT);
+    MQX_ASSERT(region->header != NULL);
+    const int status = grow(region, no, extents);
+    if (status == MQRC_STORAGE_NOT_AVAILABLE) {
+        mqx_store_relaxed(&region->header->short_looks, (uint32_t)MQX_SHORT_LOOKS);
+    }
+    return status;
 }
 
 /* Every stripe lock has been free at a moment after this call began; false: one was busy for too

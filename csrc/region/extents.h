@@ -53,7 +53,10 @@
 #include "region/region.h"
 #include "region/size_class.h"
 
-enum { MQX_PUNCH_BATCH = 64 }; /* extents that one call of mqx_extents_punch() takes at most */
+enum {
+    MQX_PUNCH_BATCH = 64, /* extents that one call of mqx_extents_punch() takes at most */
+    MQX_SHORT_LOOKS = 4,  /* after a refusal, memory that is free goes back at once (reclaim.h) */
+};
 
 /* The pool that items of the class come from. */
 static inline enum mqx_pool_no mqx_pool_of(uint32_t class_no)
@@ -80,7 +83,7 @@ int mqx_extents_give_chain(struct mqx_region *region, uint32_t class_no, uint32_
                            uint32_t most, uint32_t *out_count, uint32_t *out_rest) MQX_MUST_USE;
 
 /* Memory for at least `extents` more free extents: of punched ones first, then by growth of the
- * area. */
+ * area. A refusal is noted, so that what other pools do not use goes back. */
 int mqx_extents_grow(struct mqx_region *region, enum mqx_pool_no no, uint32_t extents) MQX_MUST_USE;
 
 /* Punches up to `count` (at most MQX_PUNCH_BATCH) free extents, and those that were left over.

@@ -232,7 +232,9 @@ struct mqx_header {
     uint32_t xid_bucket[MQX_XID_BUCKETS]; /* slots lock: contexts with xids */
     struct mqx_pool pool[MQX_POOL_COUNT];
     uint32_t partial[MQX_LIST_COUNT]; /* arena lock: USED extents of a class with free items */
-    uint64_t reclaimed_us;    /* maintenance lock: when memory was last given back (reclaim.h) */
+    uint64_t reclaimed_us;    /* maintenance lock: the last look at free memory (reclaim.h) */
+    uint64_t window_us;       /* maintenance lock: since when extents are looked at */
+    uint32_t short_looks;     /* atomic: so many looks are about memory that was refused; a hint */
     struct mqx_process process[MQX_PROCESS_MAX];
     struct mqx_journal journal;
     uint64_t stripe_offset;   /* fixed: struct mqx_stripe[stripe_count] */

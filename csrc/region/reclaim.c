@@ -40,7 +40,8 @@ static int return_quiet_lists(struct mqx_region *region)
     return status;
 }
 
-/* How many extents of the pool were free all the time since the last look; the next look begins. */
+/* How many extents of the pool were free all the time since the window began; the next one
+ * begins. */
 static uint32_t always_free(struct mqx_pool *pool)
 {
     MQX_ASSERT(pool != NULL);
@@ -51,7 +52,8 @@ static uint32_t always_free(struct mqx_pool *pool)
     return low < now ? low : now;
 }
 
-static int punch_free_extents(struct mqx_region *region, enum mqx_pool_no no)
+/* *out_more: there are more than a step punches. */
+static int punch_free_extents(struct mqx_region *region, enum mqx_pool_no no, bool *out_more)
 {
     MQX_ASSERT(mqx_lock_held(region, &region->header->maintenance_lock));
     struct mqx_pool *pool = &region->header->pool[no];
@@ -60,6 +62,7 @@ static int punch_free_extents(struct mqx_region *region, enum mqx_pool_no no)
     bool more = left != 0 || mqx_load_relaxed(&pool->to_punch) != 0;
     int status = MQX_OK;
     MQX_ASSERT(no < MQX_POOL_COUNT);
+    *out_more = *out_more || left > PUNCHED_A_STEP;
     left = left < PUNCHED_A_STEP ? left : (uint32_t)PUNCHED_A_STEP;
     while (more && status == MQX_OK) {
         const uint32_t want = left < MQX_PUNCH_BATCH ? left : (uint32_t)MQX_PUNCH_BATCH;
@@ -69,6 +72,19 @@ static int punch_free_extents(struct mqx_region *region, enum mqx_pool_no no)
         more = left != 0 && done != 0;
     }
     return status;
+}
+
+/* Has no load come for so long that none is waited for, or is the memory needed? */
+static bool is_window_over(struct mqx_header *header, uint64_t now_us)
+{
+    const uint32_t looks = mqx_load_relaxed(&header->short_looks);
+    MQX_ASSERT(now_us != 0);
+    MQX_ASSERT(header->reclaimed_us == now_us);
+    if (looks != 0) { /* a refusal at this moment may be lost: puts that wait are refused again */
+        mqx_store_relaxed(&header->short_looks, looks <= MQX_SHORT_LOOKS ? looks - 1 : 0);
+        return true;
+    }
+    return now_us < header->window_us || now_us - header->window_us >= MQX_FREE_WINDOW_US;
 }
 
 int mqx_reclaim_step(struct mqx_region *region, uint64_t now_us)
@@ -82,9 +98,14 @@ int mqx_reclaim_step(struct mqx_region *region, uint64_t now_us)
     }
     header->reclaimed_us = now_us;
     int status = return_quiet_lists(region);
-    for (int no = 0; no < MQX_POOL_COUNT && status == MQX_OK; no++) {
-        status = punch_free_extents(region, (enum mqx_pool_no)no);
+    if (status != MQX_OK || !is_window_over(header, now_us)) {
+        return status;
     }
+    bool more = false;
+    for (int no = 0; no < MQX_POOL_COUNT && status == MQX_OK; no++) {
+        status = punch_free_extents(region, (enum mqx_pool_no)no, &more);
+    }
+    header->window_us = more ? header->window_us : now_us;
     return status;
 }
 

@@ -1,11 +1,15 @@
-/* Claims of reclaim.c: what stripes and extents do not use leaves the file after two looks; a load
- * that comes and goes keeps its memory. */
+/* Claims of reclaim.c: what stripes and extents do not use leaves the file after a few seconds, or
+ * at once where memory was refused; a load that comes and goes keeps its memory. */
 #include "fixtures/region_fixture.h"
 #include "region/arena.h"
 #include "region/extents.h"
 #include "region/reclaim.h"
 
-enum { CLASS = 23, COUNT = 1024, OF_EXTENT = 16 }; /* 8 MiB in blocks of 8 KiB */
+enum {
+    CLASS = 23, COUNT = 1024, OF_EXTENT = 16, /* 8 MiB in blocks of 8 KiB */
+    WINDOW = MQX_FREE_WINDOW_US / 1000000,    /* looks, one a second */
+    GONE = 2 * WINDOW + 3,                    /* looks after which free memory has gone back */
+};
 static const uint64_t SECOND = 1000000;
 static struct mqx_stripe_guard guard;
 static uint64_t now;
@@ -59,7 +63,7 @@ TEST(what_a_quiet_stripe_keeps_is_returned_and_free_extents_are_punched)
     take(0, COUNT);
     give(0, COUNT);
     CHECK(region.stripes[1].free_cells[CLASS] != 0);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < GONE; i++) {
         look();
     }
     CHECK_INT(region.stripes[1].free_cells[CLASS], 0);
@@ -74,7 +78,7 @@ TEST(survivors_keep_their_extents_and_no_others)
     begin();
     take(0, COUNT);
     give(0, COUNT - SURVIVORS);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < GONE; i++) {
         look();
     }
     CHECK(mqx_extents_used_bytes(&region, MQX_POOL_CELLS) <= 2 * MQX_EXTENT_BYTES);
@@ -95,6 +99,46 @@ TEST(a_list_that_is_in_use_stays_and_a_load_that_comes_and_goes_keeps_its_memory
     CHECK_INT(punched(), 0);
 }
 
+TEST(a_load_that_comes_in_each_window_keeps_its_memory_in_between)
+{
+    begin();
+    for (int i = 0; i < 5; i++) {
+        take(0, COUNT);
+        give(0, COUNT);
+        for (int second = 1; second < WINDOW; second++) {
+            look();
+        }
+    }
+    CHECK_INT(region.stripes[1].free_cells[CLASS], 0);
+    CHECK(region.header->pool[MQX_POOL_CELLS].free_count >= COUNT / OF_EXTENT);
+    CHECK_INT(punched(), 0);
+}
+
+TEST(memory_that_is_free_goes_back_at_once_where_some_was_refused)
+{
+    begin();
+    take(0, COUNT);
+    give(0, COUNT);
+    look();
+    look();
+    CHECK_INT(punched(), 0);
+    const uint64_t limit = region.header->memory_limit;
+    region.header->memory_limit = 1;
+    CHECK_INT(mqx_extents_grow(&region, MQX_POOL_ENTRIES, 1), MQRC_STORAGE_NOT_AVAILABLE);
+    region.header->memory_limit = limit;
+    look();
+    look();
+    CHECK(punched() >= COUNT / OF_EXTENT - MQX_EXTENTS_KEPT);
+}
+
+TEST(a_number_of_looks_that_a_stray_pointer_wrote_does_no_harm)
+{
+    begin();
+    region.header->short_looks = UINT32_MAX;
+    look();
+    CHECK_INT(region.header->short_looks, 0);
+}
+
 TEST(looks_that_follow_at_once_do_nothing_and_a_clock_that_is_set_back_does_not_stop_them)
 {
     begin();
@@ -106,7 +150,7 @@ TEST(looks_that_follow_at_once_do_nothing_and_a_clock_that_is_set_back_does_not_
     }
     CHECK_INT(punched(), 0);
     now -= 500 * SECOND;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < GONE; i++) {
         look();
     }
     CHECK(punched() > 0);
@@ -121,7 +165,7 @@ TEST(a_pool_has_a_step_of_free_memory_ahead_and_takes_punched_extents_first)
     }
     take(0, COUNT);
     give(0, COUNT);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < GONE; i++) {
         look();
     }
     const uint64_t capacity = region.header->area[MQX_AREA_ARENA].capacity;
