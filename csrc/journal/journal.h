@@ -271,7 +271,8 @@ uint32_t mqx_journal_spare_count(struct mqx_store *store);
 uint64_t mqx_journal_stream_bytes(const struct mqx_journal *journal);
 /* The size of the spare to be made; 0: none. One is wanted when the room left is less than twice
  * the reserve, or when there is none and more than half of the active segment is used, or enough
- * was written before it. Sizes double up to the full one. The limit must allow it. */
+ * was written before it; after as much as two segments of full size, when there are less than
+ * three. Sizes double up to the full one. The limit must allow it. */
 uint64_t mqx_journal_spare_wanted(struct mqx_store *store);
 
 /* ---- for a full disk (segment_reserve) ---- */

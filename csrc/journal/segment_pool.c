@@ -57,6 +57,12 @@
 #define SET32(at, value) mqx_undo_store32(region->base, &journal->ring_lock, (at), (value))
 #define SET64(at, value) mqx_undo_store64(region->base, &journal->ring_lock, (at), (value))
 
+enum {
+    STREAM_SEGMENTS = 2,
+    STREAM_SPARES = 3,
+    SMALL_MOST = 16 << 20, /* bytes of a segment that is made in the time of an append */
+};
+
 /* ---- spares ----
  *
  * A spare is made ahead of its use, because filling a file with zeroes and flushing it takes as
@@ -356,6 +362,43 @@ static uint64_t size_for(const struct mqx_journal *journal, uint64_t size, uint6
     return size < most ? size : most;
 }
 
+/* Of a segment that an append makes itself, as no spare is ready. One behind another such is twice
+ * as long: they come one after the other until the spare is made, and each costs a flush. */
+static uint64_t small_size(const struct mqx_journal *journal)
+{
+    const uint64_t first = journal->first_segment_size;
+    const uint64_t largest = mqx_journal_largest_segment(journal);
+    const uint64_t most = largest < SMALL_MOST ? largest : (uint64_t)SMALL_MOST;
+    const uint32_t active = journal->active;
+    MQX_ASSERT(first > 0);
+    MQX_ASSERT(largest > 0);
+    if (active == 0 || active > MQX_SEGMENT_MAX || journal->segment[active - 1].size >= largest) {
+        return first;
+    }
+    const uint64_t twice = 2 * journal->segment[active - 1].size;
+    const uint64_t size = twice < most ? twice : most;
+    return size > first ? size : first;
+}
+
+/* Roll lock held: a spare for so many bytes, in the time of an append. Where limit or disk have no
+ * room for a longer one, a short one is tried. */
+static int add_small(struct mqx_store *store, uint64_t bytes)
+{
+    const struct mqx_journal *journal = store->region.journal;
+    const uint64_t first = journal->first_segment_size, small = small_size(journal);
+    const uint64_t size = bytes > small ? size_for(journal, small, bytes) : small;
+    MQX_ASSERT(size >= first);
+    MQX_ASSERT(mqx_lock_held(&store->region, &journal->roll_lock));
+    int status = limit_allows(journal, size) ? add_spare(store, size) : limit_reached(journal);
+    if (status == MQRC_STORAGE_MEDIUM_FULL && size > first) {
+        const uint64_t fits = bytes > first ? size_for(journal, first, bytes) : first;
+        const uint64_t least = limit_allows(journal, fits) ? fits : first;
+        mqx_error_clear();
+        status = limit_allows(journal, least) ? add_spare(store, least) : limit_reached(journal);
+    }
+    return status;
+}
+
 /* Looks again under the roll lock, because another process may have made the room in the
  * meantime. What does not fit into a small segment takes a longer one when the limit allows it. */
 int mqx_journal_make_room(struct mqx_store *store, uint32_t length)
@@ -384,10 +427,7 @@ int mqx_journal_make_room(struct mqx_store *store, uint32_t length)
     const uint64_t wanted = length + mqx_load_relaxed(&journal->reserve_bytes);
     status = read_room(store, &room);
     if (status == MQX_OK && room < wanted) {
-        const uint64_t first = journal->first_segment_size;
-        const uint64_t fits = wanted > first ? size_for(journal, first, wanted) : first;
-        const uint64_t size = limit_allows(journal, fits) ? fits : first;
-        status = limit_allows(journal, size) ? add_spare(store, size) : limit_reached(journal);
+        status = add_small(store, wanted);
     }
     mqx_lock_drop(region, &journal->roll_lock);
     return status;
@@ -415,6 +455,15 @@ static bool is_busy(const struct mqx_journal *journal, const struct mqx_segment 
            active->base_lsn >= journal->start_lsn + active->size / 4;
 }
 
+/* Was as much written since the start as several of full size have? */
+static bool is_streaming(const struct mqx_journal *journal, const struct mqx_segment *active)
+{
+    MQX_ASSERT(active->size > 0);
+    MQX_ASSERT(active->size % MQX_PAGE_SIZE == 0);
+    return active->base_lsn >=
+           journal->start_lsn + STREAM_SEGMENTS * mqx_journal_largest_segment(journal);
+}
+
 /* Files grow by doubling: one of full size takes longer than what a small one before it holds, and
  * most processes never need it. */
 static uint64_t next_size(const struct mqx_journal *journal, const struct mqx_segment *active)
@@ -423,7 +472,21 @@ static uint64_t next_size(const struct mqx_journal *journal, const struct mqx_se
     const uint64_t most = mqx_journal_largest_segment(journal);
     MQX_ASSERT(active->size > 0);
     MQX_ASSERT(least <= most);
-    return active->size > most / 2 ? most : active->size <= least / 2 ? least : 2 * active->size;
+    return active->size > most / 2 || is_streaming(journal, active) ? most
+           : active->size <= least / 2                             ? least
+                                                                   : 2 * active->size;
+}
+
+/* A burst of appends fills one spare sooner than the next one is made: a stream has several, where
+ * limit and disk have ample room. */
+static bool is_short_of_spares(const struct mqx_journal *journal, const struct mqx_segment *active,
+                               uint64_t spare)
+{
+    const uint64_t enough = (STREAM_SPARES - 1) * mqx_journal_largest_segment(journal);
+    MQX_ASSERT(journal->limit > 0);
+    MQX_ASSERT(enough > 0);
+    return spare <= enough && is_streaming(journal, active) &&
+           journal->used_bytes <= journal->limit / 2 && mqx_load_relaxed(&journal->disk_full) == 0;
 }
 
 /* The size of the spare to be made, under the ring lock; 0: none. */
@@ -441,7 +504,8 @@ static uint64_t wanted_spare(struct mqx_store *store, const struct mqx_segment *
     if (mqx_ring_room(store, active) < twice) {
         return twice > size ? size_for(journal, size, twice) : size;
     }
-    return in_use && mqx_ring_spare_bytes(store) == 0 ? size : 0;
+    const uint64_t spare = mqx_ring_spare_bytes(store);
+    return in_use && (spare == 0 || is_short_of_spares(journal, active, spare)) ? size : 0;
 }
 
 /* Asked by the maintenance thread about ten times a second. */
@@ -687,7 +751,9 @@ static int roll_locked(struct mqx_store *store)
     int status = read_closed(region, &closed);
     int spare = next_spare(region);
     if (status == MQX_OK && spare < 0) {
-        status = add_spare(store, journal->first_segment_size);
+        status = limit_allows(journal, journal->first_segment_size)
+                     ? add_small(store, 0)
+                     : add_spare(store, journal->first_segment_size);
         spare = next_spare(region);
         if (status != MQX_OK && mqx_leadership_is_own(status)) {
             return mqx_leadership_refused(store, status, "making a journal segment");

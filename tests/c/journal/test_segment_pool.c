@@ -151,11 +151,92 @@ static uint64_t size_of_room_for(uint64_t reserve, uint64_t limit)
 TEST(a_put_that_lacks_room_makes_a_segment_that_has_it_within_what_a_small_limit_has)
 {
     enum { LARGE = 1000 * FULL };
-    CHECK_INT(size_of_room_for(SMALL - 4000, LARGE), SMALL);
+    CHECK_INT(size_of_room_for(SMALL - 4000, LARGE), 2 * SMALL);
     CHECK_INT(size_of_room_for(3 * SMALL, LARGE), 4 * SMALL);
     CHECK_INT(size_of_room_for(9 * SMALL, LARGE), FULL);
     CHECK_INT(size_of_room_for(9 * SMALL, 16 * 2 * SMALL), 2 * SMALL);
     CHECK_INT(size_of_room_for(9 * SMALL, 2 * SMALL), SMALL);
+}
+
+/* Of the segments behind each other, beginning with `first`. */
+static void expect_sizes(const struct journal_fixture *fixture, uint64_t first,
+                         const uint64_t *sizes, int count)
+{
+    const struct mqx_journal *journal = fixture->store.region.journal;
+    for (int i = 0; i < MQX_SEGMENT_MAX; i++) {
+        const struct mqx_segment *segment = &journal->segment[i];
+        if (segment->number >= first && segment->number < first + (uint64_t)count) {
+            CHECK_INT(segment->size, sizes[segment->number - first]);
+        }
+    }
+}
+
+TEST(segments_that_appends_make_themselves_double_and_begin_small_behind_one_of_full_size)
+{
+    static const uint64_t sizes[] = {SMALL, 2 * SMALL, 4 * SMALL, FULL, SMALL, 2 * SMALL};
+    __attribute__((cleanup(fixture_free))) struct journal_fixture fixture;
+    make_small(&fixture);
+    fill_segments(&fixture, 6);
+    expect_sizes(&fixture, 1, sizes, 6);
+}
+
+TEST(an_append_makes_a_short_segment_where_the_disk_has_no_room_for_a_longer_one)
+{
+    static const uint64_t sizes[] = {SMALL, 2 * SMALL, SMALL};
+    __attribute__((cleanup(fixture_free))) struct journal_fixture fixture;
+    make_small(&fixture);
+    fill_segments(&fixture, 2);
+    memory_io_set_space(fixture.files, 6 * SMALL, UINT64_MAX); /* of which a half is used */
+    fill_segments(&fixture, 3);
+    expect_sizes(&fixture, 1, sizes, 3);
+}
+
+/* Two segments of full size were written. */
+static void make_stream(struct journal_fixture *fixture)
+{
+    const struct mqx_journal *journal = fixture->store.region.journal;
+    const uint64_t end = journal->start_lsn + 2 * FULL;
+    while (journal->segment[journal->active - 1].base_lsn < end) {
+        const uint64_t wanted = mqx_journal_spare_wanted(&fixture->store);
+        CHECK(wanted <= 2 * journal->segment[journal->active - 1].size);
+        fill_segments(fixture, journal->next_segment_no);
+    }
+    CHECK_INT(mqx_journal_spare_count(&fixture->store), 0);
+}
+
+TEST(a_stream_has_three_spares_of_full_size_ahead)
+{
+    __attribute__((cleanup(fixture_free))) struct journal_fixture fixture;
+    make_small(&fixture);
+    make_stream(&fixture);
+    for (int made = 0; made < 3; made++) {
+        CHECK_INT(mqx_journal_spare_wanted(&fixture.store), FULL);
+        CHECK_INT(mqx_journal_make_spare(&fixture.store, FULL), 0);
+    }
+    CHECK_INT(mqx_journal_spare_wanted(&fixture.store), 0);
+}
+
+TEST(a_stream_has_one_spare_ahead_behind_a_full_disk_and_beyond_half_of_the_limit)
+{
+    __attribute__((cleanup(fixture_free))) struct journal_fixture fixture;
+    make_small(&fixture);
+    make_stream(&fixture);
+    struct mqx_journal *journal = fixture.store.region.journal;
+    CHECK_INT(mqx_journal_make_spare(&fixture.store, FULL), 0);
+    mqx_store_relaxed(&journal->disk_full, 1u);
+    CHECK_INT(mqx_journal_spare_wanted(&fixture.store), 0);
+    mqx_store_relaxed(&journal->disk_full, 0u);
+    CHECK_INT(mqx_journal_spare_wanted(&fixture.store), FULL);
+    journal->limit = 16 * FULL;
+    CHECK_INT(mqx_journal_spare_wanted(&fixture.store), FULL);
+    while (journal->used_bytes <= journal->limit / 2) {
+        fill_segments(&fixture, journal->next_segment_no);
+    }
+    if (mqx_journal_spare_count(&fixture.store) == 0) {
+        CHECK_INT(mqx_journal_spare_wanted(&fixture.store), FULL);
+        CHECK_INT(mqx_journal_make_spare(&fixture.store, FULL), 0);
+    }
+    CHECK_INT(mqx_journal_spare_wanted(&fixture.store), 0);
 }
 
 TEST(a_restart_uses_a_spare_of_a_size_in_between_and_removes_others)
