@@ -194,7 +194,7 @@ def bench_sink(interleave: Interleave, job: Job, files: Path, kind: str) -> None
                 "discard": lambda: write("discard", {"rows": str(job.rows)}),
                 RAW: lambda: log.append(payload, units) / unit,
             },
-            [Aim("rate", 0.8, "discard")],
+            [Aim("rate", 0.85, "discard")],
             ROUNDS,
         )
     times = figure.medians()
