@@ -390,9 +390,9 @@ static int add_small(struct mqx_store *store, uint64_t bytes)
     MQX_ASSERT(size >= first);
     MQX_ASSERT(mqx_lock_held(&store->region, &journal->roll_lock));
     int status = limit_allows(journal, size) ? add_spare(store, size) : limit_reached(journal);
-    if (status == MQRC_STORAGE_MEDIUM_FULL && size > first) {
-        const uint64_t fits = bytes > first ? size_for(journal, first, bytes) : first;
-        const uint64_t least = limit_allows(journal, fits) ? fits : first;
+    const uint64_t fits = bytes > first ? size_for(journal, first, bytes) : first;
+    const uint64_t least = limit_allows(journal, fits) ? fits : first;
+    if (status == MQRC_STORAGE_MEDIUM_FULL && least < size) {
         mqx_error_clear();
         status = limit_allows(journal, least) ? add_spare(store, least) : limit_reached(journal);
     }
