@@ -89,12 +89,15 @@ MQX_STATIC_ASSERT(sizeof(struct mqx_extent) == 32, "extent");
 
 enum mqx_pool_no { MQX_POOL_ENTRIES, MQX_POOL_CELLS, MQX_POOL_COUNT };
 /* The extents of an area; arena lock, for the last two lists the growth lock, too. */
+enum { MQX_STRETCHES = 6 }; /* of a window, in which memory that stays free is looked for */
 struct mqx_pool {
     uint64_t extents_offset;  /* fixed: struct mqx_extent[] */
     uint32_t free;            /* list of FREE extents */
     uint32_t free_count;      /* its length */
     uint32_t idle_count;      /* extents in all three lists */
     uint32_t free_low;        /* atomic: least free_count since maintenance asked; a hint */
+    uint32_t lows[MQX_STRETCHES]; /* maintenance lock: free_low of the last stretches, a ring */
+    uint32_t next_low;        /* maintenance lock: the entry that is stored next */
     uint32_t to_punch;        /* list of TO_PUNCH extents */
     uint32_t punched;         /* list of PUNCHED extents */
 };
@@ -233,7 +236,7 @@ struct mqx_header {
     struct mqx_pool pool[MQX_POOL_COUNT];
     uint32_t partial[MQX_LIST_COUNT]; /* arena lock: USED extents of a class with free items */
     uint64_t reclaimed_us;    /* maintenance lock: the last look at free memory (reclaim.h) */
-    uint64_t window_us;       /* maintenance lock: since when extents are looked at */
+    uint64_t stretch_us;      /* maintenance lock: when the present stretch began */
     uint32_t short_looks;     /* atomic: so many looks are about memory that was refused; a hint */
     struct mqx_process process[MQX_PROCESS_MAX];
     struct mqx_journal journal;

@@ -40,24 +40,31 @@ static int return_quiet_lists(struct mqx_region *region)
     return status;
 }
 
-/* How many extents of the pool were free all the time since the window began; the next one
- * begins. */
-static uint32_t always_free(struct mqx_pool *pool)
+/* How many extents of the pool were free throughout the window, or where memory is short since the
+ * last stretch ended; the next one begins. */
+static uint32_t always_free(struct mqx_pool *pool, bool is_short)
 {
     MQX_ASSERT(pool != NULL);
     MQX_ASSERT((uintptr_t)pool % sizeof pool->extents_offset == 0);
     const uint32_t now = mqx_load_relaxed(&pool->free_count);
     const uint32_t low = mqx_load_relaxed(&pool->free_low);
+    uint32_t least = low < now ? low : now;
     mqx_store_relaxed(&pool->free_low, now);
-    return low < now ? low : now;
+    pool->lows[pool->next_low % MQX_STRETCHES] = least;
+    pool->next_low = (pool->next_low + 1) % MQX_STRETCHES;
+    for (uint32_t i = 0; i < MQX_STRETCHES && !is_short; i++) {
+        least = pool->lows[i] < least ? pool->lows[i] : least;
+    }
+    return least;
 }
 
 /* *out_more: there are more than a step punches. */
-static int punch_free_extents(struct mqx_region *region, enum mqx_pool_no no, bool *out_more)
+static int punch_free_extents(struct mqx_region *region, enum mqx_pool_no no, bool is_short,
+                              bool *out_more)
 {
     MQX_ASSERT(mqx_lock_held(region, &region->header->maintenance_lock));
     struct mqx_pool *pool = &region->header->pool[no];
-    const uint32_t free = always_free(pool);
+    const uint32_t free = always_free(pool, is_short);
     uint32_t left = free > MQX_EXTENTS_KEPT ? free - MQX_EXTENTS_KEPT : 0;
     bool more = left != 0 || mqx_load_relaxed(&pool->to_punch) != 0;
     int status = MQX_OK;
@@ -74,17 +81,24 @@ static int punch_free_extents(struct mqx_region *region, enum mqx_pool_no no, bo
     return status;
 }
 
-/* Has no load come for so long that none is waited for, or is the memory needed? */
-static bool is_window_over(struct mqx_header *header, uint64_t now_us)
+/* Was memory refused lately? A refusal at this moment may be lost: puts that wait are refused
+ * again. */
+static bool is_memory_short(struct mqx_header *header)
 {
     const uint32_t looks = mqx_load_relaxed(&header->short_looks);
+    MQX_ASSERT(header->reclaimed_us != 0);
+    MQX_STATIC_ASSERT(MQX_SHORT_LOOKS > 0, "a refusal is seen");
+    if (looks != 0) {
+        mqx_store_relaxed(&header->short_looks, looks <= MQX_SHORT_LOOKS ? looks - 1 : 0);
+    }
+    return looks != 0;
+}
+
+static bool is_stretch_over(const struct mqx_header *header, uint64_t now_us)
+{
     MQX_ASSERT(now_us != 0);
     MQX_ASSERT(header->reclaimed_us == now_us);
-    if (looks != 0) { /* a refusal at this moment may be lost: puts that wait are refused again */
-        mqx_store_relaxed(&header->short_looks, looks <= MQX_SHORT_LOOKS ? looks - 1 : 0);
-        return true;
-    }
-    return now_us < header->window_us || now_us - header->window_us >= MQX_FREE_WINDOW_US;
+    return now_us < header->stretch_us || now_us - header->stretch_us >= MQX_STRETCH_US;
 }
 
 int mqx_reclaim_step(struct mqx_region *region, uint64_t now_us)
@@ -98,14 +112,18 @@ int mqx_reclaim_step(struct mqx_region *region, uint64_t now_us)
     }
     header->reclaimed_us = now_us;
     int status = return_quiet_lists(region);
-    if (status != MQX_OK || !is_window_over(header, now_us)) {
+    if (status != MQX_OK) {
         return status;
+    }
+    const bool is_short = is_memory_short(header);
+    if (!is_short && !is_stretch_over(header, now_us)) {
+        return MQX_OK;
     }
     bool more = false;
     for (int no = 0; no < MQX_POOL_COUNT && status == MQX_OK; no++) {
-        status = punch_free_extents(region, (enum mqx_pool_no)no, &more);
+        status = punch_free_extents(region, (enum mqx_pool_no)no, is_short, &more);
     }
-    header->window_us = more ? header->window_us : now_us;
+    header->stretch_us = more ? header->stretch_us : now_us;
     return status;
 }
 
