@@ -7,6 +7,7 @@ what any Python sink must pay for.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -49,6 +50,7 @@ _SAMPLE: dict[str, Any] = {
 }
 
 
+@functools.cache  # a worker makes it once
 def constant_batch(schema: StructType, size: int, rows: int) -> pa.RecordBatch:
     """A record batch of equal rows; columns that a sample lacks are null."""
     values = {**_SAMPLE, "body": b"m" * size}
