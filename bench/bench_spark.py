@@ -33,6 +33,7 @@ ROWS = {256: 300_000, 1024: 150_000}
 PARTITIONS = 2
 TRIGGERS = 3  # micro-batches of a stream that is read
 ROUNDS = 9
+WARM_UPS = 5  # in which the JVM compiles what it runs: 360 ms of processor time a round at first
 OWN_WORKERS = "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled"  # part of a pool's key
 SHARE = 10_000  # messages of a put_batch; and of a unit of work, which MAXUMSGS allows
 
@@ -146,6 +147,7 @@ def bench_batch_read(interleave: Interleave, job: Job) -> None:
         },
         [Aim("rate", 0.9, "constant")],
         ROUNDS,
+        warm_ups=WARM_UPS,
     )
     job.empty(job.rows)
 
@@ -170,6 +172,7 @@ def bench_stream_read(interleave: Interleave, job: Job) -> None:
         },
         [Aim("rate", 0.9, "constant")],
         ROUNDS,
+        warm_ups=WARM_UPS,
     )
 
 
@@ -196,6 +199,7 @@ def bench_sink(interleave: Interleave, job: Job, files: Path, kind: str) -> None
             },
             [Aim("rate", 0.85, "discard")],
             ROUNDS,
+            warm_ups=WARM_UPS,
         )
     times = figure.medians()
     figure.notes.append(

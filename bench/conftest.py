@@ -97,14 +97,16 @@ class Interleave:
         aims: list[report.Aim],
         rounds: int = 15,
         unit: report.Unit = "s",
+        warm_ups: int = 1,
     ) -> report.Figure:
-        """One untimed round of each side, then `rounds` rounds of all in turn.
+        """Some untimed rounds of each side, then `rounds` rounds of all in turn.
 
         A side is a function without arguments that does its workload, verifies the outcome and
         returns seconds for one operation, or bytes where `unit` says so.
         """
         first, *others = sides
-        rounds = 2 if self._config.getoption("--quick") else rounds
+        if self._config.getoption("--quick"):
+            rounds, warm_ups = 2, 1
         rounds = min(rounds, self._config.getoption("--at-most") or rounds)
         samples: dict[str, list[float]] = {side: [] for side in sides}
 
@@ -116,8 +118,8 @@ class Interleave:
                 run(side)
 
         pedantic: Callable[..., object] = self._benchmark.pedantic
-        pedantic(run, args=(first,), setup=run_others, rounds=rounds, warmup_rounds=1)
-        kept = {side: times[1 : rounds + 1] for side, times in samples.items()}
+        pedantic(run, args=(first,), setup=run_others, rounds=rounds, warmup_rounds=warm_ups)
+        kept = {side: times[warm_ups : warm_ups + rounds] for side, times in samples.items()}
         figure = report.Figure(workload, kept, aims, unit=unit)
         self._benchmark.extra_info["figure"] = figure.as_json()
         self._config.stash[_FIGURES].append(figure)
