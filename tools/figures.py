@@ -21,7 +21,7 @@ RESULTS = ROOT / "bench" / "results"
 
 # The result files that the documents show. A new run of `make bench` replaces the name here.
 COMPLETE = "2026-11-28T094931Z"
-SPARK = ("2026-11-29T120629Z", "2026-11-29T121732Z")
+SPARK = ("2026-11-30T030808Z", "2026-11-30T031315Z")
 OTHER_MACHINE = "2026-11-29T073717Z"
 
 BLOCK = re.compile(r"<!-- figures: ([\w-]+) -->\n(.*?)<!-- figures end -->", re.DOTALL)
