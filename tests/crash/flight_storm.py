@@ -34,13 +34,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "flight")]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "flight")]
 
 from flight_proxy import Proxy  # noqa: E402
 from pid_namespace import inside_namespace  # noqa: E402
 
 import penstock  # noqa: E402
 from penstock import flight  # noqa: E402
+from ports import free_port  # noqa: E402
 
 MANAGER, QUEUE = "FLIGHTSTORM", "Q"
 PRODUCERS = CONSUMERS = 2
@@ -250,16 +251,6 @@ class Storm:
                 child.kill()
         for proxy in self.proxies:
             proxy.close()
-
-
-def free_port() -> int:
-    """A port that nobody listens on now; the server takes it again after each death."""
-    import socket
-
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-    return port
 
 
 def main() -> None:

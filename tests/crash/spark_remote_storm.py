@@ -63,6 +63,7 @@ from spark_storm import (  # noqa: E402
 
 from penstock.flight import access  # noqa: E402
 from penstock.spark.java import prepare  # noqa: E402
+from ports import free_port  # noqa: E402
 
 AT_RANDOM = ("cut", "down", "worker", "server", "executor", "driver", "slow", "stall")
 NEAR, DRIVERS, EXECUTORS = "10.9.0.1", "10.9.0.2", "10.9.0.3"
@@ -183,8 +184,7 @@ class Server:
         (folder / "token").write_text(token)
         for name in ("key.pem", "tokens.toml"):
             (folder / name).chmod(0o600)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.command = [
             sys.executable, "-m", "penstock.cli", "serve", MANAGER, "--home", str(home),
             "--listen", f"127.0.0.1:{self.port}", "--tls", str(folder / "cert.pem"),

@@ -12,6 +12,7 @@ import penstock
 from penstock.flight.access import Access
 from penstock.flight.server import Limits, Server
 from penstock.flight.service import Service
+from ports import free_port
 
 Serve = Callable[..., str]
 LIMITS = Limits()
@@ -27,7 +28,7 @@ def serve(qm: penstock.QueueManager, home: Path) -> Iterator[Serve]:
         connect = {"QM1": lambda: penstock.connect("QM1", home)}
         scheme = "grpc+tls" if tls else "grpc"
         service = Service(connect, 3600, 60)
-        server = Server(f"{scheme}://127.0.0.1:0", service, tokens, limits, **tls)
+        server = Server(f"{scheme}://127.0.0.1:{free_port()}", service, tokens, limits, **tls)
         made.append(server)
         name = "localhost" if tls else "127.0.0.1"
         return f"{scheme}://{name}:{server.port}"

@@ -10,13 +10,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ports import free_port
+
 WAIT_SECONDS = 60
 
 
 class Process:
     """``penstock serve`` as a process."""
 
-    def __init__(self, home: Path, *arguments: str, listen: str = "127.0.0.1:0") -> None:
+    def __init__(self, home: Path, *arguments: str, listen: str = "") -> None:
+        listen = listen or f"127.0.0.1:{free_port()}"
         program = Path(sys.executable).with_name("penstock")
         self.process = subprocess.Popen(
             [program, "serve", "QM1", "--home", home, "--listen", listen, *arguments],

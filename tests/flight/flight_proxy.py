@@ -7,6 +7,8 @@ import socket
 import threading
 import time
 
+from ports import free_port
+
 
 class Proxy:
     """Carries bytes between a client and a server, until it is told to cut or to be silent."""
@@ -14,7 +16,7 @@ class Proxy:
     def __init__(self, address: str, host: str = "127.0.0.1") -> None:
         target, port = address.removeprefix("grpc://").rsplit(":", 1)
         self.target = (target, int(port))
-        self.listener = socket.create_server((host, 0))
+        self.listener = socket.create_server((host, free_port()))
         self.address = f"grpc://{host}:{self.listener.getsockname()[1]}"
         self.most = 1 << 62  # bytes to the server, after which the connection is cut
         self.delay = 0.0  # seconds that each piece of bytes waits

@@ -20,6 +20,7 @@ from penstock.spark.remote.service import SparkService
 from penstock.spark.remote.stream import RemoteStreamReader
 from penstock.spark.remote.stream_writer import RemoteStreamWriter
 from penstock.spark.remote.writers import RemoteBatchWriter
+from ports import free_port
 
 RIGHTS = ("browse", "get", "put")
 TOKEN = "a token of the tests"
@@ -34,16 +35,14 @@ class Remote:
             hashlib.sha256(token.encode()).hexdigest(): one for token, one in accesses.items()
         }  # fmt: skip
         self.base = {"queueManager": "QM1", "home": str(NOWHERE)}
-        self.port = 0
+        self.address = f"grpc://127.0.0.1:{free_port()}"
+        self.base["endpoint"] = self.address
         self.start()
 
     def start(self) -> None:
         self.spark = SparkService({"QM1": self.home})
         plain = Service({}, 3600, 60)
-        address = f"grpc://127.0.0.1:{self.port}"
-        self.server = Server(address, plain, self.tokens, Limits(), [self.spark])
-        self.port = self.server.port
-        self.base["endpoint"] = f"grpc://127.0.0.1:{self.port}"
+        self.server = Server(self.address, plain, self.tokens, Limits(), [self.spark])
 
     def end(self) -> None:
         self.server.shutdown()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import penstock
+from ports import free_port
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -126,9 +127,10 @@ def served(home: Path) -> Iterator[str | None]:
     from penstock.spark.remote.service import SparkService
 
     spark = SparkService({f"QM{number}": home for number in range(1, 10)})
-    server = Server("grpc://127.0.0.1:0", Service({}, 3600, 60), None, Limits(), [spark])
+    address = f"grpc://127.0.0.1:{free_port()}"
+    server = Server(address, Service({}, 3600, 60), None, Limits(), [spark])
     try:
-        yield f"grpc://127.0.0.1:{server.port}"
+        yield address
     finally:
         server.shutdown()
 

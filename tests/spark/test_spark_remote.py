@@ -36,6 +36,7 @@ from penstock.spark.remote import place, protocol, service
 from penstock.spark.remote import session as remote_session
 from penstock.spark.remote.browse import RemoteBrowseReader
 from penstock.spark.source import abandoned
+from ports import free_port
 
 
 def browsed(reader: RemoteBrowseReader) -> list[bytes]:
@@ -339,9 +340,9 @@ def test_a_driver_that_waits_keeps_its_session(
 
 
 def test_a_server_without_pyspark_says_so(bench: Bench, home: Path) -> None:
-    server = Server("grpc://127.0.0.1:0", Service({}, 60, 60), None, Limits(), [WithoutSpark()])
-    given = {"queueManager": "QM1", "queue": "IN", "home": str(NOWHERE)}
-    given["endpoint"] = f"grpc://127.0.0.1:{server.port}"
+    address = f"grpc://127.0.0.1:{free_port()}"
+    server = Server(address, Service({}, 60, 60), None, Limits(), [WithoutSpark()])
+    given = {"queueManager": "QM1", "queue": "IN", "home": str(NOWHERE), "endpoint": address}
     reader = RemoteBrowseReader(options.parse(given, options.READ), given, struct_type(MESSAGE))
     with pytest.raises(SourceError, match="the server has no PySpark"):
         reader.partitions()
