@@ -88,8 +88,9 @@ struct mqx_extent {           /* arena lock */
 MQX_STATIC_ASSERT(sizeof(struct mqx_extent) == 32, "extent");
 
 enum mqx_pool_no { MQX_POOL_ENTRIES, MQX_POOL_CELLS, MQX_POOL_COUNT };
-/* The extents of an area; arena lock, for the last two lists the growth lock, too. */
 enum { MQX_STRETCHES = 6 }; /* of a window, in which memory that stays free is looked for */
+
+/* The extents of an area; arena lock, for the last two lists the growth lock, too. */
 struct mqx_pool {
     uint64_t extents_offset;  /* fixed: struct mqx_extent[] */
     uint32_t free;            /* list of FREE extents */
