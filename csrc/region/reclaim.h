@@ -9,7 +9,8 @@
  *                 MQX_STRETCHES stretches of time, all but MQX_EXTENTS_KEPT are punched: loads that
  *                 come and go every few seconds keep their memory, which takes a third as long to
  *                 make and to map as the puts that need it. Where memory was refused lately
- *                 (MQX_SHORT_LOOKS), a window is one look.
+ *                 (MQX_SHORT_LOOKS), a window is one look. A stretch ends at the next look while
+ *                 more is free than a step punches.
  *
  * So the file has no memory but that of the extents in use, a little kept ahead, and what was laid
  * out at the start, less than ten seconds after the queues have been emptied: two looks, the rest

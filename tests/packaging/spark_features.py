@@ -16,11 +16,14 @@ from typing import Any
 
 import pyspark
 
-import penstock
-from penstock.spark import register
-from penstock.spark.base.errors import sentence_in
-from penstock.spark.base.versions import LOWEST, is_at_least
-from penstock.spark.local import local_session
+sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
+
+import penstock  # noqa: E402
+from penstock.spark import register  # noqa: E402
+from penstock.spark.base.errors import sentence_in  # noqa: E402
+from penstock.spark.base.versions import LOWEST, is_at_least  # noqa: E402
+from penstock.spark.local import local_session  # noqa: E402
+from ports import free_port  # noqa: E402
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -77,9 +80,10 @@ def through_a_server(job: Job) -> Iterator[dict[str, str]]:
     from penstock.spark.remote.service import SparkService
 
     spark = SparkService({job.qm.name: job.folder})
-    server = Server("grpc://127.0.0.1:0", Service({}, 60, 60), None, Limits(), [spark])
+    address = f"grpc://127.0.0.1:{free_port()}"
+    server = Server(address, Service({}, 60, 60), None, Limits(), [spark])
     try:
-        yield {"endpoint": f"grpc://127.0.0.1:{server.port}", "home": "/nowhere"}
+        yield {"endpoint": address, "home": "/nowhere"}
     finally:
         server.shutdown()
 
