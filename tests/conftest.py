@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 import penstock
+from penstock import _engine
 from qmgr_fixtures import (
     ask_zos,
     environment,
@@ -58,10 +58,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     return ByFile(config, log)
 
 
-REGION = re.compile(r"^region=(penstock-[0-9a-f]{16}-[0-9a-f]{16})$", re.MULTILINE)
-DIRECTORY = re.compile(r"^directory=(/.+)$", re.MULTILINE)
-
-
 @pytest.fixture(scope="session", autouse=True)
 def regions_of_killed_processes_go(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Their queue managers, of which nobody is attached, keep 8 MB of memory each until they are
@@ -69,11 +65,9 @@ def regions_of_killed_processes_go(tmp_path_factory: pytest.TempPathFactory) -> 
     """
     yield
     for lock in tmp_path_factory.getbasetemp().rglob("lock"):
-        with contextlib.suppress(OSError):
-            text = lock.read_text(errors="replace")
-            region, directory = REGION.search(text), DIRECTORY.search(text)
-            if region is not None and directory is not None:
-                Path(directory[1], region[1]).unlink(missing_ok=True)
+        if lock.is_file():
+            with contextlib.suppress(penstock.MQError):  # of damaged ones, and of other formats
+                _engine.Exclusion(lock.parent, {"name": lock.parent.name}).end()
 
 
 @pytest.fixture
